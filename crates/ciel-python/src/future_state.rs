@@ -58,12 +58,13 @@ pub struct Call {
 
 #[pymethods]
 impl FutureState {
-    /// `handle` is the strand's number for the future, `known` the state of what is behind it.
+    /// `handle` is the strand's number for the future, `known` the state of what is behind it. One
+    /// without a strand gets it natively.
     #[new]
-    #[pyo3(signature = (strand, handle, known = None))]
-    fn new(strand: Py<PyAny>, handle: u32, known: Option<Py<PyAny>>) -> FutureState {
+    #[pyo3(signature = (strand = None, handle = 0, known = None))]
+    fn new(strand: Option<Py<PyAny>>, handle: u32, known: Option<Py<PyAny>>) -> FutureState {
         FutureState {
-            owner: Owner::Strand(strand),
+            owner: strand.map_or(Owner::Gone, Owner::Strand),
             handle,
             state: State::Known(known),
             waited: false,

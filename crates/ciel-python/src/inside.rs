@@ -61,8 +61,7 @@ impl Inside {
         }
     }
 
-    /// Makes its strand by `stand`, which runs in place of `below`; `switch` switches to the greenlet
-    /// of that.
+    /// Makes its strand by `stand`. It runs in place of `below`, to whose greenlet `switch` leads.
     pub fn stand(
         slf: &Bound<'_, Inside>,
         stand: &Py<PyAny>,

@@ -8,9 +8,9 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ciel_model::Name;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
-use pyo3::{ffi, intern};
 use rustix::fs::SeekFrom;
 
 use crate::environment::tell_digits;
@@ -30,6 +30,8 @@ pub struct Outside {
     state: Py<PyAny>,
     changes: Py<PyList>,
     streams: [Py<PyAny>; 2],
+    /// The names of the module `sys`, and its modules.
+    system: Py<PyDict>,
     modules: Py<PyDict>,
     loops: Py<PyString>,
     /// Counts threads.
@@ -54,6 +56,7 @@ impl Outside {
             changes: state.getattr("changes")?.extract()?,
             streams: [py.None(), py.None()],
             state: state.unbind(),
+            system: py.import("sys")?.dict().unbind(),
             modules: py.import("sys")?.getattr("modules")?.extract()?,
             loops: PyString::intern(py, "asyncio.events").unbind(),
             threads: py.import("_thread")?.getattr("_count")?.unbind(),
@@ -99,16 +102,12 @@ impl Outside {
 
     /// Whether the strand that runs has changed the state of the process, or has threads.
     pub fn is_touched(&self, py: Python<'_>) -> bool {
-        // SAFETY: this thread is attached to the interpreter; the names end with a zero, and the
-        // objects are only compared.
-        let streams = unsafe {
-            [
-                ffi::PySys_GetObject(c"stdout".as_ptr()),
-                ffi::PySys_GetObject(c"stderr".as_ptr()),
-            ]
+        let names = [intern!(py, "stdout"), intern!(py, "stderr")];
+        let is_same = |(name, own): (&Bound<'_, PyString>, &Py<PyAny>)| {
+            let found = self.system.bind(py).get_item(name);
+            found.is_ok_and(|found| found.is_some_and(|found| found.is(own)))
         };
-        let is_same = |(found, own): (&*mut ffi::PyObject, &Py<PyAny>)| *found == own.as_ptr();
-        !streams.iter().zip(&self.streams).all(is_same)
+        !names.into_iter().zip(&self.streams).all(is_same)
             || !self.changes.bind(py).is_empty()
             || self.has_threads(py)
     }

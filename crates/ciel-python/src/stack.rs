@@ -8,9 +8,12 @@
 //! `sdk/python/ciel/_scheduler.py`.
 
 use std::cell::RefCell;
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ciel_model::Name;
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple, PyType};
 
@@ -46,7 +49,10 @@ pub struct Stack {
     pub(crate) promoter: Py<Promoter>,
     /// Makes the strand of a child that has begun here.
     stand: Py<PyAny>,
+    /// The class of futures, its constructor, and arguments for that.
     future: Py<PyType>,
+    make: ffi::newfunc,
+    nothing: Py<PyTuple>,
     outside: Outside,
     /// Switches to greenlets without work.
     idle: Py<PyList>,
@@ -98,10 +104,13 @@ impl Stack {
         state: Bound<'_, PyAny>,
     ) -> PyResult<Py<Stack>> {
         let outside = Outside::new(captured, state)?;
+        let make = constructor_of(future.bind(py))?;
         let stack = Stack {
             promoter,
             stand,
             future,
+            make,
+            nothing: PyTuple::empty(py).unbind(),
             outside,
             idle,
             levels: Vec::new(),
@@ -375,10 +384,20 @@ impl Stack {
     }
 
     fn future_of(&self, py: Python<'_>, spawner: Spawner, call: Call) -> PyResult<Py<PyAny>> {
-        let made = self.future.bind(py).call1((py.None(), spawner.handle))?;
+        // SAFETY: this thread is attached to the interpreter. The class inherits the constructor of
+        // `FutureState`, which takes no arguments and gives a new reference, or raises.
+        let made = unsafe {
+            let made = (self.make)(
+                self.future.as_ptr().cast(),
+                self.nothing.as_ptr(),
+                null_mut(),
+            );
+            Bound::from_owned_ptr_or_err(py, made)?
+        };
         let state = made.cast::<FutureState>()?;
         let mut future = state.borrow_mut();
         future.owner = spawner.owner;
+        future.handle = spawner.handle;
         future.state = State::Plain(call);
         drop(future);
         Ok(made.unbind())
@@ -540,6 +559,21 @@ pub fn end(value: Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     drop(future);
     drop((call, ended.strand));
     Ok(next)
+}
+
+/// The constructor of a class of futures.
+fn constructor_of(class: &Bound<'_, PyType>) -> PyResult<ffi::newfunc> {
+    if !class.is_subclass_of::<FutureState>()? {
+        return Err(PyTypeError::new_err("that is no class of futures"));
+    }
+    // SAFETY: it is a class that was made at run time, so it has slots, and the one of this number
+    // has this type; it inherits one.
+    unsafe {
+        let slot = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_new);
+        Ok(std::mem::transmute::<*mut std::ffi::c_void, ffi::newfunc>(
+            slot,
+        ))
+    }
 }
 
 /// Whether a value is plain, and costs little to share.

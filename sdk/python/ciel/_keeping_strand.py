@@ -158,7 +158,7 @@ class KeepingStrand(WaitingStrand):
     def _wait_one(self, future: Future[Any]) -> Known:
         child = future._child
         if child is not None and future._strand is self and self.depth < DEPTH_MAX:
-            known = self._run_in_place(child)
+            known: Known | None = self._run_in_place(child)
             if known is not None:
                 future._known = known
                 return known

@@ -131,7 +131,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
         return self.read(known)
 
     def _wait_one(self, future: Future[Any]) -> Known:
-        known = future._known
+        known: Known | None = future._known
         if known is None and self._told:
             known = self._told.pop(future._handle, None)
         if known is None:

@@ -153,7 +153,7 @@ class WorkerProcess:
         self.stack = scheduler.stack = _native.Stack(
             promoter, self._stand, Future, scheduler.idle, self.captured, self.state
         )
-        Task.spawn = _native.Function.spawn  # type: ignore[method-assign,assignment]
+        Task.spawn = _native.Function.spawn  # type: ignore[method-assign]
 
     def inside(self, parent: KeepingStrand, child: Kept) -> InsideStrand:
         """The strand of a child that begins in place."""

@@ -10,8 +10,8 @@ use ciel_graph::{self as graph, Graph};
 use ciel_model::{Label, Micros, SegmentedQueue, StrandKey, TaskKey};
 use ciel_node::{AttemptKey, Node, Slot};
 
-use crate::event::{Caller, Effect, Event, Reply};
-use crate::home::{FromHome, Home};
+use crate::event::{Caller, Effect, Event, Reply, ResultQuery};
+use crate::home::{FromHome, Home, effect_of};
 use crate::message::{SiteKey, ToHome};
 use crate::site::{Call, Site};
 
@@ -154,6 +154,14 @@ impl Engine {
     pub fn next_deadline(&self) -> Option<Micros> {
         let deadlines = [self.home.next_deadline(), self.site.next_deadline()];
         deadlines.into_iter().flatten().min()
+    }
+
+    /// The query for the result of a task, if all that it is given is known by its content.
+    pub fn query_for(&self, task: TaskKey) -> Option<Box<ResultQuery>> {
+        match effect_of(self.graph().query_for(task)?) {
+            Effect::FindResult(query) => Some(query),
+            other => unreachable!("{other:?} is no query"),
+        }
     }
 
     /// Whether the graph has ended an attempt that has not left its slot.

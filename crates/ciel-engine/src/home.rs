@@ -17,6 +17,7 @@ use ciel_node::{AttemptKey, Capacity, Slot};
 use crate::event::Effect;
 use crate::message::{Offer, SiteKey, ToHome, ToSite};
 use placement::{After, Placement, Stage};
+pub(crate) use translate::effect_of;
 use translate::{Translated, translate};
 
 /// What the home wants done, in order.

@@ -4,7 +4,8 @@
 //! kept by then. It does not know keys or stores. Read next: `settle`, which commits.
 
 use ciel_model::{
-    AttemptNumber, Content, Form, Handle, InputMode, Keeping, Micros, RerunReason, TaskKey, Value,
+    AttemptNumber, Content, Form, Handle, InputMode, Keeping, Micros, Name, RerunReason, TaskKey,
+    Value,
 };
 
 use crate::event::{Action, Event};
@@ -17,24 +18,16 @@ impl Graph {
     /// A task has all that it needs and has not run yet: it is looked up if it may take a kept
     /// result, and otherwise offered.
     pub(crate) fn offer_or_look_up(&mut self, key: TaskKey, actions: &mut Vec<Action>) {
-        let inputs = self.plain_inputs(&self.tasks[&key]);
+        let takes = self.tasks[&key].descriptor.keeping == Keeping::Takes;
+        let inputs = self.plain_inputs(&self.tasks[&key]).filter(|_| takes);
         self.forget_lookup(key);
         let Some(inputs) = inputs else {
             self.task_mut(key).state = State::Ready { resume: None };
             return self.offer(key, actions);
         };
         self.lookups += 1;
-        let task = self.task_mut(key);
-        task.state = State::LookedUp;
-        actions.push(Action::FindResult {
-            task: key,
-            attempt: task.attempt,
-            strand: task.strand.key,
-            label: task.label(),
-            after: task.strand.next,
-            descriptor: task.descriptor.clone(),
-            inputs,
-        });
+        self.task_mut(key).state = State::LookedUp;
+        actions.push(self.query(key, &self.tasks[&key], inputs));
     }
 
     /// A task waits no longer for the answer, if it did.
@@ -42,9 +35,29 @@ impl Graph {
         self.lookups -= u64::from(self.tasks[&key].state == State::LookedUp);
     }
 
-    /// Whether a task has spawned anything; one that is over has not.
-    pub fn has_spawned(&self, key: TaskKey) -> bool {
-        self.tasks.get(&key).is_some_and(|task| task.spawned)
+    /// The names of a task and of what it spawns as that action, if results of it are kept.
+    pub fn kept_parent(&self, key: TaskKey, action: u64) -> Option<(Name, Name)> {
+        let task = self.tasks.get(&key)?;
+        let takes_part = task.descriptor.keeping != Keeping::Never;
+        takes_part.then(|| (task.name, task.strand.name.spawn(action)))
+    }
+
+    /// The query for the result of a task, if all that it is given is known by its content.
+    pub fn query_for(&self, key: TaskKey) -> Option<Action> {
+        let task = self.tasks.get(&key)?;
+        Some(self.query(key, task, self.plain_inputs(task)?))
+    }
+
+    fn query(&self, key: TaskKey, task: &Task, inputs: Vec<(Form, Content)>) -> Action {
+        Action::FindResult {
+            task: key,
+            attempt: task.attempt,
+            strand: task.strand.key,
+            label: task.label(),
+            after: task.strand.next,
+            descriptor: task.descriptor.clone(),
+            inputs,
+        }
     }
 
     /// Whether the result of any task is being looked up.
@@ -52,11 +65,11 @@ impl Graph {
         self.lookups > 0
     }
 
-    /// What a task that takes kept results is given, if all of that is known by its content.
+    /// What a task is given, if all of that is known by its content.
     fn plain_inputs(&self, task: &Task) -> Option<Vec<(Form, Content)>> {
         let by_value = |mode| mode != InputMode::Reference;
         let mut given = task.descriptor.inputs.iter();
-        if task.descriptor.keeping != Keeping::Takes || !given.all(|it| by_value(it.mode)) {
+        if !given.all(|it| by_value(it.mode)) {
             return None;
         }
         let plain = |object| match self.objects.settled_state(object) {

@@ -64,13 +64,13 @@ pub enum KeptContent {
     },
 }
 
-/// A piece of what a task prints, in order.
+/// All that a task and those beneath it write to one place, in the order of the serial elision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Piece {
-    /// Bytes of its own.
-    Bytes(Bytes),
-    /// Here comes what the task with that key prints.
-    Child(Digest),
+pub struct Printed {
+    /// The path of an ordered file; none for standard output.
+    pub file: Option<Arc<str>>,
+    /// What they write there.
+    pub bytes: Bytes,
 }
 
 /// A kept result.
@@ -84,11 +84,12 @@ pub struct Entry {
     pub task: Arc<str>,
     /// Its outputs, in order.
     pub outputs: Vec<KeptOutput>,
-    /// What it prints.
-    pub printed: Vec<Piece>,
-    /// The code of all functions that ran beneath the task.
-    pub beneath: Vec<FunctionCode>,
-    /// Files that it has read beside its inputs; the result is of no use if one has changed.
+    /// What it prints, once for each place.
+    pub printed: Vec<Printed>,
+    /// Source files with code that ran beneath the task although its own code does not name it, as
+    /// that of a function that it was given: the result is of no use if one has changed.
+    pub beneath: Vec<FileRead>,
+    /// Files that it, or a task beneath it, has read beside its inputs; likewise.
     pub read: Vec<FileRead>,
     /// Microseconds that it took; 0 if that is not known.
     pub took_us: u64,

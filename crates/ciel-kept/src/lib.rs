@@ -16,7 +16,7 @@ pub mod selection;
 pub mod shared;
 pub mod store;
 
-pub use entry::{Entry, Input, KeptContent, KeptOutput, Parts, Piece};
+pub use entry::{Entry, Input, KeptContent, KeptOutput, Parts, Printed};
 pub use error::KeptError;
 pub use identities::{Identities, IdentityNote, IdentityWriter, TaskIdentity};
 pub use selection::{Chosen, Selection};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_kept::{
-    Entry, Found, Input, KeptContent, KeptOutput, KeptResults, Parts, Piece, Selection,
+    Entry, Found, Input, KeptContent, KeptOutput, KeptResults, Parts, Printed, Selection,
 };
 use ciel_model::{Digest, Form, FunctionCode, Reached, RerunReason, Site};
 use tempfile::TempDir;
@@ -51,7 +51,10 @@ fn entry(number: u128, content: KeptContent) -> Entry {
             form: Form::Bytes,
             content,
         }],
-        printed: vec![Piece::Bytes(Bytes::from_static(b"hello\n"))],
+        printed: vec![Printed {
+            file: None,
+            bytes: Bytes::from_static(b"hello\n"),
+        }],
         beneath: Vec::new(),
         read: Vec::new(),
         took_us: 7,

@@ -5,6 +5,7 @@
 //! Nothing is decided here. Read next: `engine`.
 
 mod people;
+mod spawns;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +18,7 @@ use ciel_model::{Handle, KeyTable, Label, Micros, Name, StrandKey, TaskKey};
 use ciel_node::{AttemptKey, Node, WorkerKey};
 use ciel_ordered::Sink;
 use ciel_skywriting::machine::Machine;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
@@ -106,6 +107,8 @@ pub(crate) struct Core {
     orders: UnboundedSender<Order>,
     /// To the thread of kept results.
     kept: Sender<Request>,
+    /// Tasks that take part in kept results and have spawned, and what those have spawned.
+    followed: FxHashSet<Name>,
 }
 
 impl Core {
@@ -141,6 +144,7 @@ impl Core {
             orders,
             kept,
             reruns: Reruns::default(),
+            followed: FxHashSet::default(),
         }
     }
 
@@ -153,6 +157,7 @@ impl Core {
     pub(crate) fn ask(&mut self, now: Micros, event: impl Into<Event>, caller: Caller) -> Reply {
         let event = event.into();
         let speaker = speaker_of(&event);
+        self.follow(&event);
         let mut effects = std::mem::take(&mut self.effects);
         let reply = self.engine.tell(now, event, caller, &mut effects);
         if let Some(task) = speaker.filter(|_| !matches!(reply, Reply::Continue { .. })) {
@@ -189,6 +194,7 @@ impl Core {
             Effect::DropScript { task } => return drop(self.scripts.remove(&task)),
             Effect::TaskEnded(summary) => {
                 self.promoted.remove(&summary.label.name);
+                self.leave(&summary);
                 return self.summarise(summary);
             }
             Effect::Happened { happening, slot } => return self.note(happening, slot),

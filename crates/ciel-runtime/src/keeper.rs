@@ -4,33 +4,37 @@
 //! transaction. Without a usable store every lookup finds nothing. It does not know how a task
 //! ran. Read next: `ciel_kept::KeptResults`.
 
+mod beneath;
 mod noted;
 mod parts;
 mod sharing;
+mod subtrees;
 mod told;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use ciel_engine::ResultQuery;
 use ciel_graph::Event;
 use ciel_kept::{
-    Entry, Found, IdentityWriter, KeptContent, KeptError, KeptOutput, KeptResults, Parts, Piece,
+    Entry, Found, IdentityWriter, KeptContent, KeptError, KeptOutput, KeptResults, Parts,
 };
-use ciel_model::{Content, Digest, FileRead, Handle, Label, RerunReason, TaskKey, Value};
+use ciel_model::{Content, Digest, FileRead, Handle, Label, Name, RerunReason, TaskKey, Value};
+use ciel_ordered::Sink;
 use ciel_store::ObjectName;
 use rustc_hash::FxHashMap;
 
 use self::parts::{files_named, parts_of, surroundings};
 use self::sharing::Sharing;
-pub(crate) use self::told::{keep_watched, staged, tell_begun};
+use self::subtrees::Subtrees;
+pub(crate) use self::told::{keep_command, keep_watched, segments, tell_begun};
 use crate::choice::seconds_now;
 use crate::engine::Engine;
 use crate::kept::{EndedTask, Request, StagedContent, StagedOutput};
 use crate::layout::{IDENTITIES, KEPT};
-use crate::output;
+use crate::{ordered_files, output};
 
 /// How long a result may wait for others to be kept with it.
 const BATCH_WAIT: Duration = Duration::from_millis(20);
@@ -51,6 +55,9 @@ pub(crate) fn run_thread(engine: &Engine, requests: &Receiver<Request>) {
         batch: Vec::new(),
         identities: IdentityWriter::new(engine.folder.history_path().join(IDENTITIES)),
         due: None,
+        subtrees: Subtrees::default(),
+        unresolved: FxHashMap::default(),
+        begun_at: SystemTime::now(),
     };
     while let Some(request) = keeper.next(requests) {
         keeper.perform(request);
@@ -82,10 +89,18 @@ struct Keeper<'a> {
     identities: IdentityWriter,
     /// When the batch is kept at the latest.
     due: Option<Instant>,
+    /// Tasks with children.
+    subtrees: Subtrees,
+    /// Of these, those that have ended well while others beneath them have not.
+    unresolved: FxHashMap<Name, (Begun, EndedTask)>,
+    /// When the run has begun.
+    begun_at: SystemTime,
 }
 
 struct Begun {
     parts: Parts,
+    /// Files that count among its inputs.
+    files: Vec<FileRead>,
     label: Label,
     is_marked: bool,
 }
@@ -113,6 +128,12 @@ impl Keeper<'_> {
             Request::Ended(ended) => self.add(*ended),
             Request::Left(attempt) => drop(self.begun.remove(&attempt.task)),
             Request::Read(path, digest) => self.note_read(&path, digest),
+            Request::Spawned {
+                parent,
+                action,
+                child,
+            } => self.subtrees.on_spawned(parent, action, child),
+            Request::Over { task, has_failed } => self.resolve(task, has_failed),
             Request::Close => unreachable!("the loop has ended with it"),
         }
         if self.batch.len() + self.places.len() + self.taken.len() >= BATCH_ENTRIES_MAX {
@@ -121,24 +142,25 @@ impl Keeper<'_> {
     }
 
     /// What the result of a task depends on; none if that is not known any more.
-    fn parts_of(&mut self, query: &ResultQuery) -> Option<Parts> {
+    fn parts_of(&mut self, query: &ResultQuery) -> Option<(Parts, Vec<FileRead>)> {
         let mut parts = parts_of(self.engine, self.surroundings, query)?;
         let files = self.with_store(|store| {
             let digest_of = |path: &Path| store.digest_of_file(path).ok().flatten();
             Ok(files_named(&query.descriptor, digest_of))
         });
-        parts.inputs.extend(files?);
-        Some(parts)
+        let (inputs, files): (Vec<_>, Vec<_>) = files?.into_iter().unzip();
+        parts.inputs.extend(inputs);
+        Some((parts, files))
     }
 
     /// Looks a result up and tells the graph.
     fn answer(&mut self, query: ResultQuery) {
         let parts = self.parts_of(&query);
-        if let Some(parts) = &parts {
+        if let Some((parts, _)) = &parts {
             self.note_given(parts, &query);
         }
         let found = match &parts {
-            Some(parts) => self.find_anywhere(parts, &query),
+            Some((parts, files)) => self.find_anywhere(parts, files, &query),
             None => Err(RerunReason::New),
         };
         let task = query.attempt.task;
@@ -148,10 +170,10 @@ impl Keeper<'_> {
                 self.engine.with(|core, now| {
                     let is_awaited = core.graph().awaits_result(task, attempt);
                     let has_printed = !printed.is_empty();
-                    if has_printed && is_awaited {
+                    for (sink, bytes) in printed.into_iter().filter(|_| is_awaited) {
                         // A result is used once, so nothing that was written differs.
-                        let printed = Vec::from(printed);
-                        let _ = core.write(query.strand, &query.label, query.after, printed);
+                        let piece = (sink, Vec::from(bytes).into());
+                        let _ = core.write_file(query.strand, &query.label, query.after, piece);
                     }
                     core.tell(
                         now,
@@ -166,8 +188,8 @@ impl Keeper<'_> {
                 output::spill_excess(self.engine);
             }
             Err(reason) => {
-                if let Some(parts) = parts {
-                    self.note_begun(parts, &query);
+                if let Some((parts, files)) = parts {
+                    self.note_begun(parts, files, &query);
                 }
                 let reason = Box::new(reason);
                 self.engine.with(|core, now| {
@@ -185,15 +207,25 @@ impl Keeper<'_> {
     }
 
     /// A result of this state folder, else a shared one; the reason is that of this folder.
-    fn find_anywhere(&mut self, parts: &Parts, query: &ResultQuery) -> Result<Taken, RerunReason> {
-        self.find(parts, query).or_else(|reason| {
-            let shared = self.find_shared(parts, query);
+    fn find_anywhere(
+        &mut self,
+        parts: &Parts,
+        files: &[FileRead],
+        query: &ResultQuery,
+    ) -> Result<Taken, RerunReason> {
+        self.find(parts, files, query).or_else(|reason| {
+            let shared = self.find_shared(parts, files, query);
             self.clear(place_of(&query.label));
             shared.ok_or(reason)
         })
     }
 
-    fn find(&mut self, parts: &Parts, query: &ResultQuery) -> Result<Taken, RerunReason> {
+    fn find(
+        &mut self,
+        parts: &Parts,
+        files: &[FileRead],
+        query: &ResultQuery,
+    ) -> Result<Taken, RerunReason> {
         let place = place_of(&query.label);
         let found = self.with_store(|store| store.find(parts, place, seconds_now()));
         let entry = match found {
@@ -201,13 +233,12 @@ impl Keeper<'_> {
             Some(Found::Nothing(reason)) => return Err(reason),
             None => return Err(RerunReason::New),
         };
-        let changed = entry.read.iter().find(|file| !is_unchanged(file));
-        if let Some(file) = changed {
-            return Err(RerunReason::InputChanged(file.path.clone()));
+        if let Some(reason) = self.change_beneath(&entry) {
+            return Err(reason);
         }
         let taken = self.take(&entry, query, None);
         if taken.is_some() {
-            self.note_gave(place, &entry.outputs, entry.read, true);
+            self.note_gave(place, &entry.outputs, entry.read.clone(), true);
         }
         self.clear(place);
         match taken {
@@ -219,6 +250,9 @@ impl Keeper<'_> {
                 self.expect_batch();
             }
             Some(_) => {}
+        }
+        if taken.is_some() && self.subtrees.follows(query.label.name) {
+            self.note_taken(&entry, files, query);
         }
         taken.ok_or(RerunReason::Damaged)
     }
@@ -240,14 +274,18 @@ impl Keeper<'_> {
                 references: Vec::new(),
             });
         }
-        let mut printed = Vec::new();
-        for piece in &entry.printed {
-            match piece {
-                Piece::Bytes(bytes) => printed.extend_from_slice(bytes),
-                Piece::Child(_) => return None,
+        let mut printed = Vec::with_capacity(entry.printed.len());
+        for one in &entry.printed {
+            let sink = match &one.file {
+                None => Sink::OUTPUT,
+                // A file that cannot be used fails the task, which runs then.
+                Some(file) => ordered_files::sink_of(self.engine, file).ok()?,
+            };
+            if !one.bytes.is_empty() {
+                printed.push((sink, one.bytes.clone()));
             }
         }
-        Some((outputs, printed.into()))
+        Some((outputs, printed))
     }
 
     fn take_object(
@@ -284,17 +322,18 @@ impl Keeper<'_> {
         if self.begun.contains_key(&query.attempt.task) {
             return;
         }
-        if let Some(parts) = self.parts_of(query) {
+        if let Some((parts, files)) = self.parts_of(query) {
             self.note_given(&parts, query);
-            self.note_begun(parts, query);
+            self.note_begun(parts, files, query);
         }
     }
 
-    fn note_begun(&mut self, parts: Parts, query: &ResultQuery) {
+    fn note_begun(&mut self, parts: Parts, files: Vec<FileRead>, query: &ResultQuery) {
         self.places.push(place_of(&query.label));
         self.expect_batch();
         let begun = Begun {
             parts,
+            files,
             label: query.label.clone(),
             is_marked: self.is_marked(query),
         };
@@ -303,39 +342,6 @@ impl Keeper<'_> {
 
     fn expect_batch(&mut self) {
         self.due.get_or_insert_with(|| Instant::now() + BATCH_WAIT);
-    }
-
-    fn add(&mut self, ended: EndedTask) {
-        let Some(begun) = self.begun.remove(&ended.attempt.task) else {
-            return;
-        };
-        let mut files = Vec::new();
-        let outputs = ended.outputs.into_iter();
-        let outputs: Option<Vec<KeptOutput>> = outputs
-            .map(|output| kept_output(output, &mut files))
-            .collect();
-        let Some(outputs) = outputs else {
-            return self.clear(place_of(&begun.label));
-        };
-        self.note_gave(place_of(&begun.label), &outputs, ended.read.clone(), false);
-        let printed = match ended.printed.is_empty() {
-            true => Vec::new(),
-            false => vec![Piece::Bytes(ended.printed)],
-        };
-        let entry = Entry {
-            parts: begun.parts,
-            place: place_of(&begun.label),
-            task: begun.label.what.clone(),
-            outputs,
-            printed,
-            beneath: Vec::new(),
-            read: ended.read,
-            took_us: ended.took_us,
-            run: self.engine.folder.id().into(),
-            is_marked: begun.is_marked,
-        };
-        self.batch.push((entry, files));
-        self.expect_batch();
     }
 
     fn keep_batch(&mut self) {
@@ -424,15 +430,7 @@ fn spare(output: usize) -> String {
 const UNENDED_LOOKED_FOR: usize = 64;
 
 /// Outputs of a kept result, and what it prints.
-type Taken = (Vec<Value<Handle>>, Bytes);
-
-/// Whether a file still has the content that a task has read.
-fn is_unchanged(file: &FileRead) -> bool {
-    let path = Path::new(&*file.path);
-    let length = std::fs::metadata(path).map(|found| found.len()).ok();
-    length == Some(file.length)
-        && KeptResults::digest_of(path).is_ok_and(|digest| digest == file.digest)
-}
+type Taken = (Vec<Value<Handle>>, Vec<(Sink, Bytes)>);
 
 fn place_of(label: &Label) -> Digest {
     Digest(label.name.0)

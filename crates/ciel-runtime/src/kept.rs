@@ -4,11 +4,12 @@
 //! know what an entry looks like. Read next: `keeper`, then `ciel-kept`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use bytes::Bytes;
 use ciel_engine::ResultQuery;
-use ciel_model::{Digest, FileRead, Form};
+use ciel_model::{Descriptor, Digest, FileRead, Form, Label, Name};
 use ciel_node::AttemptKey;
 
 /// Bytes of what a task prints that are kept; one that prints more runs in each run.
@@ -26,6 +27,15 @@ pub(crate) enum Request {
     Left(AttemptKey),
     /// The run has read a file of the user's, whose content has that digest if it is known.
     Read(PathBuf, Option<Digest>),
+    /// A task that takes part has spawned another.
+    Spawned {
+        parent: Name,
+        /// Which action of the parent that was.
+        action: u64,
+        child: Name,
+    },
+    /// A task that has spawned another, or was so spawned, has left the graph.
+    Over { task: Name, has_failed: bool },
     /// The job has ended.
     Close,
 }
@@ -33,11 +43,26 @@ pub(crate) enum Request {
 /// What a task gave that ended well.
 pub(crate) struct EndedTask {
     pub(crate) attempt: AttemptKey,
-    pub(crate) outputs: Vec<StagedOutput>,
-    pub(crate) printed: Bytes,
+    pub(crate) label: Label,
+    pub(crate) descriptor: Arc<Descriptor>,
+    /// None if the result itself cannot be kept, only that of a task above it.
+    pub(crate) outputs: Option<Vec<StagedOutput>>,
+    /// All that it has written, in order.
+    pub(crate) written: Vec<Segment>,
+    /// It was seen to do nothing that taking its result would not repeat.
+    pub(crate) is_harmless: bool,
     /// Files that it has read beside its inputs.
     pub(crate) read: Vec<FileRead>,
     pub(crate) took_us: u64,
+}
+
+/// Bytes that a task has written to one place after so many actions.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Segment {
+    pub(crate) after: u64,
+    /// The canonical path of an ordered file; none for standard output.
+    pub(crate) file: Option<Arc<str>>,
+    pub(crate) bytes: Bytes,
 }
 
 /// One output of such a task.

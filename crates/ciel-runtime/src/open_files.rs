@@ -61,6 +61,14 @@ impl OpenFiles {
         Ok(sink)
     }
 
+    /// The canonical path of the file of a sink, if it is that of a file.
+    pub(crate) fn path_of(&self, sink: Sink) -> Option<String> {
+        let named = lock(&self.named);
+        let mut all = named.by_path.iter();
+        let found = all.find(|(_, known)| **known == sink);
+        found.map(|(path, _)| path.clone())
+    }
+
     /// The next bytes of a file, which the frontier has passed.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ use crate::executors::command::{Plan, Stdout};
 use crate::executors::{shell, words};
 use crate::failures;
 use crate::keeper;
-use crate::kept::{self, EndedTask, Request};
+use crate::kept::{self, Request};
 use crate::objects;
 use crate::ordered_files;
 use crate::output;
@@ -89,10 +89,9 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
             written,
             text,
         }) => {
-            // What goes to ordered files is not part of a kept result.
-            let text = text.filter(|_| written.appended.is_empty());
             if is_kept {
-                keep(&engine, &assignment, &outputs, text, begun);
+                let text = text.and_then(|text| keeper::segments(&engine, text, &written.appended));
+                keeper::keep_command(&engine, &assignment, &outputs, text, begun);
             }
             commit(&engine, &assignment, &mut attempt, outputs, written)
         }
@@ -123,7 +122,8 @@ enum Conclusion {
 /// What a process has written beside its outputs.
 struct Written {
     printed: Printed,
-    appended: Vec<(Sink, Piece)>,
+    /// To ordered files; none to one that it only could have written to.
+    appended: Vec<(Sink, Option<Piece>)>,
 }
 
 /// What a process has printed.
@@ -133,35 +133,6 @@ enum Printed {
     Already,
     /// It is released now.
     Piece(Piece),
-}
-
-/// Has the result kept, if the task takes part and nothing of it is too large.
-fn keep(
-    engine: &Engine,
-    assignment: &Assignment,
-    outputs: &[Output],
-    text: Option<Bytes>,
-    begun: Instant,
-) {
-    if assignment.descriptor.keeping == Keeping::Never {
-        return;
-    }
-    let attempt = AttemptKey {
-        task: assignment.task,
-        number: assignment.attempt,
-    };
-    let staged = text.and_then(|text| Some((text, keeper::staged(engine, assignment, outputs)?)));
-    let request = match staged {
-        Some((printed, outputs)) => Request::Ended(Box::new(EndedTask {
-            attempt,
-            outputs,
-            printed,
-            read: Vec::new(),
-            took_us: begun.elapsed().as_micros() as u64,
-        })),
-        None => Request::Left(attempt),
-    };
-    kept::send(&engine.kept, request);
 }
 
 fn commit(
@@ -186,9 +157,10 @@ fn commit(
             }
         }
         if !core.is_stopping(attempt.key()) {
-            for piece in written.appended {
+            for (sink, piece) in written.appended {
+                let Some(piece) = piece else { continue };
                 let (strand, label) = (assignment.strand, &assignment.label);
-                let _ = core.write_file(strand, label, attempt.write(), piece);
+                let _ = core.write_file(strand, label, attempt.write(), (sink, piece));
             }
         }
         core.act(now, attempt, Action::Finish(outputs));
@@ -255,7 +227,7 @@ async fn run_to_end(
     if let Conclusion::Outputs { written, .. } = &mut concluded {
         for (index, sink) in sinks.into_iter().enumerate() {
             let piece = desk.take_appended(index)?;
-            written.appended.extend(piece.map(|piece| (sink, piece)));
+            written.appended.push((sink, piece));
         }
     }
     Ok(concluded)

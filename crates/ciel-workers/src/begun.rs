@@ -86,10 +86,10 @@ pub(crate) fn check_end(task: &WorkerTask) -> Failed<()> {
     }
 }
 
-/// A task that has begun takes no kept result, and none of it is kept.
-pub(crate) fn keep_nothing(child: &mut Arc<Descriptor>) {
-    if child.keeping != Keeping::Never {
-        Arc::make_mut(child).keeping = Keeping::Never;
+/// A task that has begun takes no kept result.
+pub(crate) fn take_nothing(child: &mut Arc<Descriptor>) {
+    if child.keeping == Keeping::Takes {
+        Arc::make_mut(child).keeping = Keeping::Keeps;
     }
 }
 

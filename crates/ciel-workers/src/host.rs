@@ -86,8 +86,8 @@ pub trait Host {
     /// The tasks of that executor, as a spawn makes them.
     fn callee(&mut self, executor: &str) -> Arc<dyn Callee>;
 
-    /// A task that is kept across runs ends well with these outputs; it has spawned, made and asked
-    /// nothing. `audit` is what it was seen to do, if it was watched.
+    /// A task that is kept across runs ends well with these outputs; it has run here from its start
+    /// and has asked nothing. `audit` is what it was seen to do, if it was watched.
     fn keep(&mut self, task: &Assignment, outputs: &[Output], audit: Option<&Audit>);
 
     /// A tag that no other start of this process has; 0 is none.

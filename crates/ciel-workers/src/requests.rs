@@ -32,13 +32,19 @@ pub(crate) fn perform(turn: &mut Turn<'_>, task: &mut WorkerTask, kind: Kind) ->
     match kind {
         Kind::Construct(message) => construct(turn, task, message),
         Kind::Spawn(message) => spawn(turn, task, &message),
-        Kind::Publish(message) => publish(turn, task, message),
+        Kind::Publish(message) => {
+            task.has_observed = true;
+            publish(turn, task, message)
+        }
         Kind::OpenReference(message) => open_reference(turn, task, &message),
         Kind::OpenOutput(message) => open_output(turn, task, &message),
         Kind::OpenConstruct(message) => Ok(open(turn, task, message.request, Purpose::Object)),
         Kind::Commit(message) => commit(turn, task, &message),
         Kind::Write(message) => write(turn, task, &message),
-        Kind::Observe(message) => observe(turn, task, message),
+        Kind::Observe(message) => {
+            task.has_observed = true;
+            observe(turn, task, message)
+        }
         Kind::Log(message) => Ok(log(turn, task, message)),
         Kind::TailSpawn(message) => turn_end::tail_spawn(turn, task, message),
         Kind::BlockOn(message) => turn_end::block_on(turn, task, message),
@@ -106,7 +112,7 @@ fn spawn(turn: &mut Turn<'_>, task: &mut WorkerTask, message: &wire::Spawn) -> F
         match asked {
             Ok(mut descriptor) => {
                 if message.begun {
-                    begun::keep_nothing(&mut descriptor);
+                    begun::take_nothing(&mut descriptor);
                 }
                 let outputs = descriptor.outputs;
                 let spawn = Action::Spawn {

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use ciel_engine::Attempt;
-use ciel_graph::Assignment;
+use ciel_graph::{Assignment, Entry};
 use ciel_model::{Content, Failure, Form, Handle, Label, Micros, Refused, Resolution, WaitEnd};
 use ciel_node::AttemptKey;
 use ciel_protocol::wire::reference::State;
@@ -45,6 +45,9 @@ pub(crate) struct WorkerTask {
     stops_seen: u64,
     /// It has spawned a task that has begun inside it, and has to park next.
     pub(crate) begun: bool,
+    /// It may do something else when it runs again: it has asked, was answered by time, has
+    /// published early, or does not run from its start here.
+    pub(crate) has_observed: bool,
     /// The attempt whose slot it has, if that is another's: it began by itself and was not to.
     pub(crate) follows: Option<AttemptKey>,
 }
@@ -55,6 +58,7 @@ impl WorkerTask {
         WorkerTask {
             attempt: Attempt::new(&assignment),
             files: Files::new(assignment.label.name, tag),
+            has_observed: !matches!(assignment.entry, Entry::Start(_)),
             assignment,
             tag,
             resolved: FxHashSet::default(),

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use ciel_engine::{Action, Kept, Reply};
-use ciel_graph::{Entry, Output, Until, Wait};
+use ciel_graph::{Output, Until, Wait};
 use ciel_model::{Audit, Content, Digest, FileRead, Form, Handle, Keeping, Refused, Value};
 use ciel_protocol::wire::block_on::Continuation as Persistence;
 use ciel_protocol::wire::{self, Reference, SavedContinuation};
@@ -48,10 +48,8 @@ pub(crate) fn exit(
     let outputs: Vec<Output> = outputs.into_iter().map(published).collect();
     let audit = audit(task, message.audit)?;
     let assignment = &task.assignment;
-    // What it has spawned would have to print again; what it has asked may be answered otherwise.
-    let has_waited = !matches!(assignment.entry, Entry::Start(_));
-    let has_acted = has_waited || task.attempt.actions() > assignment.next_action;
-    if assignment.descriptor.keeping != Keeping::Never && !has_acted {
+    // What it has asked may be answered otherwise.
+    if assignment.descriptor.keeping != Keeping::Never && !task.has_observed {
         turn.host.keep(assignment, &outputs, audit.as_deref());
     }
     turn.effects.push(Effect::TaskSucceeded);
@@ -125,6 +123,7 @@ pub(crate) fn block_on(
         begun::check_end(task)?;
     }
     let wait = wait_of(turn, task, &message)?;
+    task.has_observed |= wait.is_timely();
     task.reach(message.after)?;
     let on: Vec<Handle> = message.references.into_iter().map(Handle).collect();
     let released = message.released.into_iter().map(Handle);

@@ -246,11 +246,17 @@ def main() -> list[int]:
 '''
 
 
-def test_task_that_has_written_to_an_ordered_file_runs_in_each_run(tmp_path: Path) -> None:
-    """A kept result is taken without running the task, whose lines would be missing in the file."""
+def test_lines_in_ordered_files_are_kept_with_the_result_and_written_at_their_place(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "job.py").write_text(LOGGED)
     run(tmp_path)
     (tmp_path / "log").unlink()
     ran, _, _ = run(tmp_path)
-    assert ran == ["logged 0", "logged 1"]
+    assert ran == []
     assert (tmp_path / "log").read_text() == "line 0\nline 1\n"
+    edit(tmp_path / "job.py", "for n in range(2)", "for n in (1, 2, 0)")
+    (tmp_path / "log").unlink()
+    ran, _, _ = run(tmp_path)
+    assert ran == ["logged 2", "silent 2"]
+    assert (tmp_path / "log").read_text() == "line 1\nline 2\nline 0\n"

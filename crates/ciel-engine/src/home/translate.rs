@@ -94,7 +94,7 @@ pub(super) fn translate(
 }
 
 /// The effect of an action that is about no attempt.
-fn effect_of(action: Action) -> Effect {
+pub(crate) fn effect_of(action: Action) -> Effect {
     match action {
         Action::DropObject(name) => Effect::DropObject(name),
         Action::FindResult {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ciel_engine::ResultQuery;
 use ciel_kept::{Input, KeptResults, Parts};
-use ciel_model::{Class, Content, Descriptor, Digest, Form, Hasher, Reached};
+use ciel_model::{Class, Content, Descriptor, Digest, FileRead, Form, Hasher, Reached};
 use ciel_store::ObjectName;
 use serde_json::Value;
 
@@ -106,7 +106,7 @@ const WORDS_MAX: usize = 256;
 pub(super) fn files_named(
     descriptor: &Descriptor,
     digest_of: impl Fn(&Path) -> Option<Digest>,
-) -> Vec<Input> {
+) -> Vec<(Input, FileRead)> {
     if descriptor.class != Class::Process {
         return Vec::new();
     }
@@ -122,11 +122,18 @@ pub(super) fn files_named(
     };
     let files = words.iter().take(WORDS_MAX).filter_map(file);
     let input = |(name, path): (String, PathBuf)| {
-        Some(Input {
-            digest: digest_of(&path)?,
+        let digest = digest_of(&path)?;
+        let input = Input {
+            digest,
             name: name.into(),
             form: Form::Bytes,
-        })
+        };
+        let read = FileRead {
+            path: path.to_str()?.into(),
+            length: std::fs::metadata(&path).ok()?.len(),
+            digest,
+        };
+        Some((input, read))
     };
     files.filter_map(input).collect()
 }

@@ -11,7 +11,7 @@ use ciel_kept::{Entry, KeptError, Parts, SharedFound, SharedResults};
 use ciel_model::{Digest, FileRead};
 
 use super::parts::surroundings_anywhere;
-use super::{Keeper, Taken, is_unchanged};
+use super::{Keeper, Taken};
 use crate::engine::Engine;
 
 /// The shared folder of a run.
@@ -53,7 +53,12 @@ impl Sharing {
 
 impl Keeper<'_> {
     /// What a shared entry gives to a task; none if there is none that may be used.
-    pub(super) fn find_shared(&mut self, parts: &Parts, query: &ResultQuery) -> Option<Taken> {
+    pub(super) fn find_shared(
+        &mut self,
+        parts: &Parts,
+        files: &[FileRead],
+        query: &ResultQuery,
+    ) -> Option<Taken> {
         let sharing = self.sharing.as_mut()?;
         let (entry, user) = match sharing.results.find(&sharing.parts(parts)) {
             SharedFound::Entry { entry, user } => (entry, user),
@@ -70,10 +75,12 @@ impl Keeper<'_> {
             }
             SharedFound::Nothing => return None,
         };
-        if !entry.read.iter().all(is_unchanged) {
+        if writes_files(&entry) || self.change_beneath(&entry).is_some() {
             return None;
         }
-        self.take(&entry, query, Some(&user))
+        let taken = self.take(&entry, query, Some(&user))?;
+        self.note_taken(&entry, files, query);
+        Some(taken)
     }
 
     /// Keeps results for others, too.
@@ -85,11 +92,12 @@ impl Keeper<'_> {
         else {
             return;
         };
-        let mut batch = self.batch.iter();
+        let mut batch = self.batch.iter().filter(|(entry, _)| !writes_files(entry));
         let kept = batch.try_for_each(|(entry, files)| {
             let shared = Entry {
                 parts: sharing.parts(&entry.parts),
                 read: entry.read.iter().map(from_here).collect(),
+                beneath: entry.beneath.iter().map(from_here).collect(),
                 ..entry.clone()
             };
             sharing.results.keep(&shared, files)
@@ -99,6 +107,11 @@ impl Keeper<'_> {
             self.sharing = None;
         }
     }
+}
+
+/// Whether a result comes with lines of ordered files: nobody writes to a colleague's files.
+fn writes_files(entry: &Entry) -> bool {
+    entry.printed.iter().any(|printed| printed.file.is_some())
 }
 
 /// A file that was read, named from the current folder if it is below it.

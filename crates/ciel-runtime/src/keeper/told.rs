@@ -3,15 +3,19 @@
 //! Files of results get a name of their own while they are sure to be there. It does not know how
 //! a task ran. Read next: `keeper`.
 
+use std::time::Instant;
+
+use bytes::Bytes;
 use ciel_engine::ResultQuery;
 use ciel_graph::{Assignment, Entry, Output};
-use ciel_model::{Audit, Content, Keeping, Resolution};
+use ciel_model::{Audit, Content, Descriptor, Keeping, Resolution};
 use ciel_node::AttemptKey;
+use ciel_ordered::{Piece, Sink};
 use ciel_store::ObjectName;
 
 use super::{SPARE, spare};
 use crate::engine::Engine;
-use crate::kept::{EndedTask, Request, StagedContent, StagedOutput, send};
+use crate::kept::{EndedTask, Request, Segment, StagedContent, StagedOutput, send};
 
 /// Says to the thread of kept results that a task begins, if it takes part.
 pub(crate) fn tell_begun(engine: &Engine, assignment: &Assignment) {
@@ -48,37 +52,99 @@ pub(crate) fn tell_begun(engine: &Engine, assignment: &Assignment) {
 
 /// Has the result of a task kept that was watched, if its promise or `audit` allows that: nothing
 /// is kept of a task that says nothing about itself and was seen to have an effect, or was not
-/// watched. `text` is what it printed.
+/// watched. `written` is all that it wrote.
 pub(crate) fn keep_watched(
     engine: &Engine,
     assignment: &Assignment,
     outputs: &[Output],
-    (text, audit): (Option<Vec<u8>>, Option<&Audit>),
+    (written, audit): (Option<Vec<Segment>>, Option<&Audit>),
 ) {
-    let descriptor = &assignment.descriptor;
-    let has_promised = descriptor.pure || descriptor.options.keep == Some(true);
+    let Some(written) = written else {
+        return;
+    };
     let is_harmless = audit.is_some_and(|audit| audit.effects.is_empty());
-    let Some(text) = text.filter(|_| has_promised || is_harmless) else {
-        return;
-    };
-    if engine.lock().graph().has_spawned(assignment.task) {
-        return;
-    }
-    let Some(outputs) = staged(engine, assignment, outputs) else {
-        return;
-    };
+    let is_kept = is_harmless || has_promised(&assignment.descriptor);
+    let staged = is_kept.then(|| staged(engine, assignment, outputs));
     tell_begun(engine, assignment);
     let ended = EndedTask {
         attempt: AttemptKey {
             task: assignment.task,
             number: assignment.attempt,
         },
-        outputs,
-        printed: text.into(),
+        label: assignment.label.clone(),
+        descriptor: assignment.descriptor.clone(),
+        outputs: staged.flatten(),
+        written,
+        is_harmless,
         read: audit.map_or(Vec::new(), |audit| audit.read.to_vec()),
         took_us: 0,
     };
     send(&engine.kept, Request::Ended(Box::new(ended)));
+}
+
+/// All that a process has written, in order; none if a part of it is too large.
+pub(crate) fn segments(
+    engine: &Engine,
+    text: Bytes,
+    appended: &[(Sink, Option<Piece>)],
+) -> Option<Vec<Segment>> {
+    let mut segments = Vec::new();
+    if !text.is_empty() {
+        segments.push(Segment {
+            after: 0,
+            file: None,
+            bytes: text,
+        });
+    }
+    for (sink, piece) in appended {
+        let bytes = match piece {
+            None => Bytes::new(),
+            Some(Piece::Bytes(bytes)) => Bytes::copy_from_slice(bytes),
+            Some(Piece::Extent(_)) => return None,
+        };
+        segments.push(Segment {
+            after: 0,
+            file: Some(engine.files.path_of(*sink)?.into()),
+            bytes,
+        });
+    }
+    Some(segments)
+}
+
+/// Has the result of a command kept, if the task takes part and nothing of it is too large.
+pub(crate) fn keep_command(
+    engine: &Engine,
+    assignment: &Assignment,
+    outputs: &[Output],
+    written: Option<Vec<Segment>>,
+    begun: Instant,
+) {
+    if assignment.descriptor.keeping == Keeping::Never {
+        return;
+    }
+    let attempt = AttemptKey {
+        task: assignment.task,
+        number: assignment.attempt,
+    };
+    let request = match written {
+        Some(written) => Request::Ended(Box::new(EndedTask {
+            attempt,
+            label: assignment.label.clone(),
+            descriptor: assignment.descriptor.clone(),
+            outputs: staged(engine, assignment, outputs),
+            written,
+            is_harmless: true,
+            read: Vec::new(),
+            took_us: begun.elapsed().as_micros() as u64,
+        })),
+        None => Request::Left(attempt),
+    };
+    send(&engine.kept, request);
+}
+
+/// Whether its program says that nothing but its code and inputs matters.
+pub(super) fn has_promised(descriptor: &Descriptor) -> bool {
+    descriptor.pure || descriptor.options.keep == Some(true)
 }
 
 /// What a task gave, with names of its files that outlive their use in the run; none if a file

@@ -74,7 +74,7 @@ impl Host for WorkerHost<'_> {
     }
 
     fn write(&mut self, task: &Assignment, after: u64, bytes: Vec<u8>) -> Failed<()> {
-        self.workers.note_printed(task, &bytes);
+        self.workers.note_written(task, None, (after, &bytes));
         let (strand, label) = (task.strand, &task.label);
         let write = |core: &mut crate::core::Core, _| core.write(strand, label, after, bytes);
         let written = self.engine().with(write);
@@ -90,7 +90,7 @@ impl Host for WorkerHost<'_> {
         after: u64,
         bytes: Vec<u8>,
     ) -> Failed<()> {
-        self.workers.note_file(task);
+        self.workers.note_written(task, Some(file), (after, &bytes));
         ordered_files::write(self.engine(), task, file, after, bytes.into())
     }
 
@@ -111,8 +111,8 @@ impl Host for WorkerHost<'_> {
     }
 
     fn keep(&mut self, task: &Assignment, outputs: &[Output], audit: Option<&Audit>) {
-        let text = self.workers.take_printed(task);
-        keeper::keep_watched(self.engine(), task, outputs, (text, audit));
+        let written = self.workers.take_written(task);
+        keeper::keep_watched(self.engine(), task, outputs, (written, audit));
     }
 
     fn next_tag(&mut self) -> u32 {

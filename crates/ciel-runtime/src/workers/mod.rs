@@ -16,6 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use ciel_engine::Begun;
 use ciel_graph::Assignment;
 use ciel_model::{AttemptNumber, Failure, FailureKind, Handle, Keeping, Label, Pool, TaskKey};
@@ -27,7 +28,8 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use self::host::WorkerHost;
 use crate::engine::Engine;
-use crate::kept::PRINTED_BYTES_MAX;
+use crate::kept::{PRINTED_BYTES_MAX, Segment};
+use crate::ordered_files;
 use crate::spawning::Spawning;
 
 /// Starts of an executor that may fail in a row before it is not started again in this run.
@@ -64,6 +66,16 @@ impl StartError {
     }
 }
 
+impl Default for Printed {
+    fn default() -> Printed {
+        Printed {
+            attempt: AttemptNumber::default(),
+            segments: Some(Vec::new()),
+            bytes: 0,
+        }
+    }
+}
+
 /// All workers of the run.
 pub(crate) struct Workers {
     pub(super) engine: Arc<Engine>,
@@ -87,17 +99,9 @@ pub(crate) struct Workers {
 /// What an attempt has printed.
 struct Printed {
     attempt: AttemptNumber,
-    /// None if it is too much, or if the attempt has written elsewhere, too.
-    text: Option<Vec<u8>>,
-}
-
-impl Default for Printed {
-    fn default() -> Printed {
-        Printed {
-            attempt: AttemptNumber::default(),
-            text: Some(Vec::new()),
-        }
-    }
+    /// None if it is too much.
+    segments: Option<Vec<Segment>>,
+    bytes: u64,
 }
 
 impl Workers {
@@ -237,42 +241,44 @@ impl Workers {
         again
     }
 
-    /// A task has printed more.
-    pub(super) fn note_printed(&self, task: &Assignment, bytes: &[u8]) {
+    /// A task has written more, if its result may be kept.
+    pub(super) fn note_written(
+        &self,
+        task: &Assignment,
+        file: Option<&str>,
+        (after, bytes): (u64, &[u8]),
+    ) {
         if task.descriptor.keeping == Keeping::Never {
             return;
         }
         let mut printed = self.printed.borrow_mut();
         let known = printed.entry(task.task).or_default();
         if known.attempt != task.attempt {
-            *known = Printed {
-                attempt: task.attempt,
-                text: Some(Vec::new()),
-            };
+            *known = Printed::default();
+            known.attempt = task.attempt;
         }
-        let length = known.text.as_ref().map_or(0, Vec::len) + bytes.len();
-        match &mut known.text {
-            Some(text) if length as u64 <= PRINTED_BYTES_MAX => text.extend_from_slice(bytes),
-            text => *text = None,
+        known.bytes += bytes.len() as u64;
+        match &mut known.segments {
+            Some(segments) if known.bytes <= PRINTED_BYTES_MAX => segments.push(Segment {
+                after,
+                file: file.map(|file| self.canonical(file)),
+                bytes: Bytes::copy_from_slice(bytes),
+            }),
+            segments => *segments = None,
         }
     }
 
-    /// A task has written to an ordered file, which is not part of a kept result.
-    pub(super) fn note_file(&self, task: &Assignment) {
-        if task.descriptor.keeping == Keeping::Never {
-            return;
-        }
-        let written = Printed {
-            attempt: task.attempt,
-            text: None,
-        };
-        self.printed.borrow_mut().insert(task.task, written);
+    /// The canonical path of an ordered file; one that cannot be used fails the task anyway.
+    fn canonical(&self, file: &str) -> Arc<str> {
+        let sink = ordered_files::sink_of(&self.engine, file).ok();
+        let path = sink.and_then(|sink| self.engine.files.path_of(sink));
+        path.map_or_else(|| file.into(), Into::into)
     }
 
-    /// All that an attempt has printed; none if that is too much, or not all that it has written.
-    pub(super) fn take_printed(&self, task: &Assignment) -> Option<Vec<u8>> {
+    /// All that an attempt has written; none if that is too much.
+    pub(super) fn take_written(&self, task: &Assignment) -> Option<Vec<Segment>> {
         match self.printed.borrow_mut().remove(&task.task) {
-            Some(printed) if printed.attempt == task.attempt => printed.text,
+            Some(printed) if printed.attempt == task.attempt => printed.segments,
             Some(_) | None => Some(Vec::new()),
         }
     }

@@ -1,0 +1,49 @@
+//! Spawns by tasks whose results are kept: the thread of kept results is told of them.
+//!
+//! It does not know what is kept. Read next: `keeper`, and there `subtrees`.
+
+use ciel_engine::Event;
+use ciel_graph::{self as graph, Step, TaskSummary};
+
+use super::Core;
+use crate::kept::{Request, send};
+
+impl Core {
+    /// Looks whether an event is a spawn by a task that takes part in kept results.
+    pub(super) fn follow(&mut self, event: &Event) {
+        let (Event::Graph(event) | Event::SpawnedBegun(event)) = event else {
+            return;
+        };
+        let graph::Event::TaskStepped { task, step, .. } = event else {
+            return;
+        };
+        let Step::Spawn { action, .. } = step else {
+            return;
+        };
+        let Some((parent, child)) = self.graph().kept_parent(*task, *action) else {
+            return;
+        };
+        let is_known = !self.followed.insert(parent);
+        if let Some(query) = self.engine.query_for(*task).filter(|_| !is_known) {
+            send(&self.kept, Request::Begun(query));
+        }
+        self.followed.insert(child);
+        send(
+            &self.kept,
+            Request::Spawned {
+                parent,
+                action: *action,
+                child,
+            },
+        );
+    }
+
+    /// A task has left the graph.
+    pub(super) fn leave(&mut self, summary: &TaskSummary) {
+        let task = summary.label.name;
+        if self.followed.remove(&task) {
+            let has_failed = summary.failure.is_some();
+            send(&self.kept, Request::Over { task, has_failed });
+        }
+    }
+}

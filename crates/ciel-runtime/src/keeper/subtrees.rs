@@ -1,0 +1,347 @@
+//! Tasks that have spawned others: what was done by each with all that is beneath it.
+//!
+//! A pure machine. It follows tasks that take part in kept results and have spawned, and their
+//! children, from spawn to end; a task is resolved when it is over and its children are. Then
+//! either all is known that it and those beneath it printed, read and ran, or its result cannot be
+//! kept. It does not know keys or stores. Read next: `keeper`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ciel_kept::Printed;
+use ciel_model::{AttemptNumber, Digest, FileRead, FunctionCode, Name, Reached};
+use rustc_hash::FxHashMap;
+
+use crate::kept::{PRINTED_BYTES_MAX, Segment};
+
+/// Files read beneath one task whose contents count; a task with more is not kept.
+const READ_MAX: usize = 10_000;
+
+/// What a task itself has done that ended well.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Done {
+    pub(super) written: Vec<Segment>,
+    pub(super) read: Vec<FileRead>,
+    pub(super) code: Reached,
+    /// It was seen to do nothing that taking its result would not repeat.
+    pub(super) is_harmless: bool,
+    /// Its program promises that nothing else matters.
+    pub(super) is_promised: bool,
+}
+
+/// What a task has done with all that is beneath it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Subtree {
+    pub(super) printed: Vec<Printed>,
+    read: BTreeMap<Arc<str>, FileRead>,
+    code: BTreeMap<Digest, Reached>,
+    /// All of it is harmless, or promised to be.
+    pub(super) is_harmless: bool,
+}
+
+/// A task that is over, and what was done; none if that is not known as a whole.
+pub(super) type Resolved = (Name, Option<Arc<Subtree>>);
+
+/// Tasks that are followed.
+#[derive(Debug, Default)]
+pub(super) struct Subtrees {
+    nodes: FxHashMap<Name, Node>,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    /// Its parent, and the action of that which has spawned it.
+    parent: Option<(Name, u64)>,
+    /// By the action that has spawned them; none of those that are not resolved.
+    children: BTreeMap<u64, Option<Arc<Subtree>>>,
+    open: usize,
+    done: Option<Done>,
+    /// Something beneath it is not known.
+    is_unknown: bool,
+    is_over: bool,
+}
+
+impl Subtrees {
+    /// Whether a task is followed: then [`Subtrees::on_over`] will be told of it.
+    pub(super) fn follows(&self, task: Name) -> bool {
+        self.nodes.contains_key(&task)
+    }
+
+    /// A task has spawned another as that action.
+    pub(super) fn on_spawned(&mut self, parent: Name, action: u64, child: Name) {
+        let node = self.nodes.entry(parent).or_default();
+        if node.children.insert(action, None).is_some() {
+            // An earlier attempt has spawned it, too.
+            node.is_unknown = true;
+        } else {
+            node.open += 1;
+        }
+        self.nodes.entry(child).or_default().parent = Some((parent, action));
+    }
+
+    /// A task that is followed has done that and ends well.
+    pub(super) fn on_ended(&mut self, task: Name, attempt: AttemptNumber, done: Done) {
+        if let Some(node) = self.nodes.get_mut(&task) {
+            // What an earlier attempt has spawned belongs to nothing that is kept.
+            node.is_unknown |= attempt != AttemptNumber(0) && !node.children.is_empty();
+            node.done = Some(done);
+        }
+    }
+
+    /// A task has left the graph. Gives the tasks that are resolved by that, children first.
+    pub(super) fn on_over(&mut self, task: Name, has_failed: bool) -> Vec<Resolved> {
+        let mut resolved = Vec::new();
+        if let Some(node) = self.nodes.get_mut(&task) {
+            node.is_over = true;
+            node.is_unknown |= has_failed || node.done.is_none();
+            self.resolve(task, &mut resolved);
+        }
+        resolved
+    }
+
+    fn resolve(&mut self, task: Name, resolved: &mut Vec<Resolved>) {
+        let mut next = Some(task);
+        while let Some(task) = next.take() {
+            let is_ready = |node: &Node| node.is_over && (node.is_unknown || node.open == 0);
+            if !self.nodes.get(&task).is_some_and(is_ready) {
+                return;
+            }
+            let node = self.nodes.remove(&task).expect("it was just found");
+            let parent = node.parent;
+            let subtree = node.subtree().map(Arc::new);
+            if let Some((parent, action)) = parent
+                && let Some(above) = self.nodes.get_mut(&parent)
+            {
+                above.open = above.open.saturating_sub(1);
+                above.is_unknown |= subtree.is_none();
+                above.children.insert(action, subtree.clone());
+                next = Some(parent);
+            }
+            resolved.push((task, subtree));
+        }
+    }
+}
+
+impl Node {
+    fn subtree(self) -> Option<Subtree> {
+        let done = self.done.filter(|_| !self.is_unknown)?;
+        let mut merged = Subtree::of_one(&done);
+        let mut written = Written::default();
+        let mut own = done.written.iter().peekable();
+        for (action, child) in self.children {
+            while let Some(segment) = own.next_if(|segment| segment.after <= action) {
+                written.add(segment.file.as_ref(), &segment.bytes);
+            }
+            let child = child?;
+            for printed in &child.printed {
+                written.add(printed.file.as_ref(), &printed.bytes);
+            }
+            merged.is_harmless &= child.is_harmless;
+            merged.read.extend(child.read.clone());
+            merged.code.extend(child.code.clone());
+        }
+        own.for_each(|segment| written.add(segment.file.as_ref(), &segment.bytes));
+        merged.is_harmless |= done.is_promised;
+        merged.printed = written.printed()?;
+        (merged.read.len() <= READ_MAX).then_some(merged)
+    }
+}
+
+impl Subtree {
+    /// Of a task that has spawned nothing; none if it has printed too much.
+    pub(super) fn of(done: &Done) -> Option<Subtree> {
+        let mut written = Written::default();
+        for segment in &done.written {
+            written.add(segment.file.as_ref(), &segment.bytes);
+        }
+        let printed = written.printed()?;
+        Some(Subtree {
+            printed,
+            is_harmless: done.is_harmless || done.is_promised,
+            ..Subtree::of_one(done)
+        })
+    }
+
+    fn of_one(done: &Done) -> Subtree {
+        let read = done.read.iter();
+        let code = done.code.digest().map(|digest| (digest, done.code.clone()));
+        Subtree {
+            printed: Vec::new(),
+            read: read.map(|file| (file.path.clone(), file.clone())).collect(),
+            code: code.into_iter().collect(),
+            is_harmless: done.is_harmless,
+        }
+    }
+
+    /// Files that were read, by path.
+    pub(super) fn read(&self) -> Vec<FileRead> {
+        self.read.values().cloned().collect()
+    }
+
+    /// Pieces of code beneath a task that its own code does not lead to.
+    pub(super) fn unnamed_by<'a>(&'a self, own: &'a Reached) -> Vec<&'a FunctionCode> {
+        let others = self.code.values().filter(|code| *code != own);
+        let pieces = others.flat_map(|code| called(code.pieces()));
+        let is_own = |piece: &FunctionCode| {
+            let mut own = own.pieces().iter();
+            own.any(|known| known.digest == piece.digest && known.name == piece.name)
+        };
+        pieces.filter(|piece| !is_own(piece)).collect()
+    }
+}
+
+/// The pieces of a function as others list them: they name it once, with all that it captures.
+fn called(pieces: &[FunctionCode]) -> &[FunctionCode] {
+    match pieces {
+        [bare, whole, ..] if bare.name == whole.name && bare.place == whole.place => &pieces[1..],
+        _ => pieces,
+    }
+}
+
+/// Bytes by the place that they go to, the places in the order of their first use.
+#[derive(Default)]
+struct Written(Vec<(Option<Arc<str>>, Vec<u8>)>);
+
+impl Written {
+    fn add(&mut self, file: Option<&Arc<str>>, bytes: &[u8]) {
+        match self.0.iter_mut().find(|(known, _)| known.as_ref() == file) {
+            Some((_, all)) => all.extend_from_slice(bytes),
+            None => self.0.push((file.cloned(), bytes.to_vec())),
+        }
+    }
+
+    /// None if it is more than can be kept.
+    fn printed(self) -> Option<Vec<Printed>> {
+        let length: usize = self.0.iter().map(|(_, bytes)| bytes.len()).sum();
+        let printed = |(file, bytes): (Option<Arc<str>>, Vec<u8>)| Printed {
+            file,
+            bytes: bytes.into(),
+        };
+        (length as u64 <= PRINTED_BYTES_MAX).then(|| self.0.into_iter().map(printed).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ciel_model::Site;
+
+    use super::*;
+
+    const ROOT: Name = Name(1);
+    const CHILD: Name = Name(2);
+    const OTHER: Name = Name(3);
+    const FIRST: AttemptNumber = AttemptNumber(0);
+
+    fn segment(after: u64, file: Option<&str>, bytes: &'static str) -> Segment {
+        Segment {
+            after,
+            file: file.map(Into::into),
+            bytes: bytes.into(),
+        }
+    }
+
+    fn done(written: Vec<Segment>) -> Done {
+        Done {
+            written,
+            is_harmless: true,
+            ..Done::default()
+        }
+    }
+
+    fn texts(subtree: &Subtree) -> Vec<(Option<&str>, &str)> {
+        let text = |printed: &Printed| std::str::from_utf8(&printed.bytes).unwrap().to_string();
+        let printed = subtree.printed.iter();
+        printed
+            .map(|it| (it.file.as_deref(), &*text(it).leak()))
+            .collect()
+    }
+
+    /// A root that has spawned two as actions 0 and 2, and prints around them.
+    fn parent() -> Subtrees {
+        let mut trees = Subtrees::default();
+        trees.on_spawned(ROOT, 0, CHILD);
+        trees.on_spawned(ROOT, 2, OTHER);
+        let own = vec![
+            segment(0, None, "a"),
+            segment(1, None, "c"),
+            segment(1, Some("log"), "x"),
+            segment(3, None, "e"),
+        ];
+        trees.on_ended(ROOT, FIRST, done(own));
+        trees
+    }
+
+    #[test]
+    fn output_of_a_task_and_its_children_comes_in_serial_order() {
+        let mut trees = parent();
+        assert!(trees.on_over(ROOT, false).is_empty());
+        trees.on_ended(OTHER, FIRST, done(vec![segment(0, None, "d")]));
+        assert_eq!(trees.on_over(OTHER, false).len(), 1);
+        let own = vec![segment(0, Some("log"), "w"), segment(0, None, "b")];
+        trees.on_ended(CHILD, FIRST, done(own));
+        let resolved = trees.on_over(CHILD, false);
+        let (name, root) = resolved.last().unwrap();
+        assert_eq!((resolved.len(), *name), (2, ROOT));
+        let expected = [(None, "abcde"), (Some("log"), "wx")];
+        assert_eq!(texts(root.as_ref().unwrap()), expected);
+        assert!(trees.nodes.is_empty());
+    }
+
+    #[test]
+    fn task_with_a_child_that_failed_or_of_which_nothing_is_known_is_not_known() {
+        for has_failed in [true, false] {
+            let mut trees = parent();
+            trees.on_over(ROOT, false);
+            let resolved = trees.on_over(CHILD, has_failed);
+            assert_eq!(resolved, [(CHILD, None), (ROOT, None)]);
+            assert_eq!(trees.on_over(OTHER, false), [(OTHER, None)]);
+            assert!(trees.nodes.is_empty());
+        }
+    }
+
+    #[test]
+    fn task_that_was_retried_after_it_had_spawned_is_not_known() {
+        let mut trees = Subtrees::default();
+        trees.on_spawned(ROOT, 0, CHILD);
+        trees.on_ended(CHILD, FIRST, done(Vec::new()));
+        trees.on_over(CHILD, false);
+        trees.on_ended(ROOT, AttemptNumber(1), done(Vec::new()));
+        assert_eq!(trees.on_over(ROOT, false), [(ROOT, None)]);
+    }
+
+    #[test]
+    fn promise_of_a_parent_covers_what_its_children_do() {
+        for is_promised in [true, false] {
+            let mut trees = Subtrees::default();
+            trees.on_spawned(ROOT, 0, CHILD);
+            trees.on_ended(CHILD, FIRST, Done::default());
+            trees.on_over(CHILD, false);
+            let own = Done {
+                is_promised,
+                ..done(Vec::new())
+            };
+            trees.on_ended(ROOT, FIRST, own);
+            let (_, root) = trees.on_over(ROOT, false).pop().unwrap();
+            assert_eq!(root.unwrap().is_harmless, is_promised);
+        }
+    }
+
+    #[test]
+    fn code_beneath_counts_unless_the_parent_leads_to_it() {
+        let piece = |name: &str, digest| FunctionCode {
+            name: name.into(),
+            place: Site::default(),
+            digest: Digest(digest),
+        };
+        let child = Reached::of(vec![piece("f", 1), piece("f", 2), piece("g", 3)]);
+        let subtree = Subtree::of(&Done {
+            code: child,
+            ..Done::default()
+        });
+        let subtree = subtree.unwrap();
+        let own = Reached::of(vec![piece("root", 9), piece("f", 2), piece("g", 3)]);
+        assert!(subtree.unnamed_by(&own).is_empty());
+        let own = Reached::of(vec![piece("root", 9), piece("f", 2), piece("g", 4)]);
+        assert_eq!(subtree.unnamed_by(&own), [&piece("g", 3)]);
+    }
+}

@@ -6,7 +6,7 @@
 mod common;
 
 use std::io::{self, Write};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use ciel_files::{AppendTo, File, Mode};
@@ -14,12 +14,9 @@ use common::Arguments;
 use rayon::prelude::*;
 
 fn job(number: u32, mut to: &File) -> io::Result<()> {
-    to.write_all(
-        &Command::new("/bin/echo")
-            .arg(number.to_string())
-            .output()?
-            .stdout,
-    )
+    let mut command = Command::new("/bin/echo");
+    command.arg(number.to_string()).stderr(Stdio::inherit());
+    to.write_all(&command.output()?.stdout)
 }
 
 fn run(arguments: &Arguments) -> io::Result<()> {

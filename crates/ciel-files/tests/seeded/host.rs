@@ -230,7 +230,7 @@ where
         let ended = catch_unwind(AssertUnwindSafe(|| b(Context(true))));
         *result.lock().unwrap() = Some(ended);
     });
-    // SAFETY: this function does not return before it has run or was taken back and dropped.
+    // SAFETY: this function does not return before it has run or was dropped.
     let number = host.push(unsafe { erase(run) });
     let first = catch_unwind(AssertUnwindSafe(|| a(Context(false))));
     let takes_back = host.turns().choose(2) == 0;

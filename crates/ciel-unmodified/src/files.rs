@@ -7,10 +7,17 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use glob::Pattern;
+use glob::{MatchOptions, Pattern};
 
 use crate::error::UnmodifiedError;
 use crate::order::StreamKey;
+
+/// A `*` stands for letters of one name.
+const OPTIONS: MatchOptions = MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: false,
+};
 
 /// The patterns and the files that matched.
 #[derive(Debug, Default)]
@@ -22,6 +29,8 @@ pub(crate) struct OrderedFiles {
 /// A pattern of absolute paths, and its last part alone, which rejects most paths cheaply.
 #[derive(Debug)]
 struct PathPattern {
+    /// As it was given.
+    text: String,
     whole: Pattern,
     name: Pattern,
 }
@@ -51,13 +60,17 @@ impl OrderedFiles {
 
     /// Whether the file of this path is ordered. The path is absolute, with no link in its folder.
     pub(crate) fn covers(&self, path: &Path) -> bool {
-        let options = glob::MatchOptions {
-            case_sensitive: true,
-            require_literal_separator: true,
-            require_literal_leading_dot: false,
-        };
         let patterns = &mut self.patterns.iter();
-        patterns.any(|pattern| pattern.whole.matches_path_with(path, options))
+        patterns.any(|pattern| pattern.whole.matches_path_with(path, OPTIONS))
+    }
+
+    /// Patterns of which no file was named.
+    pub(crate) fn unused(&self) -> impl Iterator<Item = &str> {
+        let patterns = self.patterns.iter().filter(|pattern| {
+            let mut named = self.streams.keys();
+            !named.any(|path| pattern.whole.matches_path_with(path, OPTIONS))
+        });
+        patterns.map(|pattern| pattern.text.as_str())
     }
 
     /// The stream of a file, if it has one.
@@ -89,6 +102,7 @@ impl PathPattern {
         let name = name.to_string_lossy();
         let parse = |text: &str| Pattern::new(text).map_err(|error| refused(error.to_string()));
         Ok(PathPattern {
+            text: text.to_owned(),
             whole: parse(&format!("{}/{name}", parent.trim_end_matches('/')))?,
             name: parse(&name)?,
         })

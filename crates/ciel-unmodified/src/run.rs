@@ -45,20 +45,21 @@ pub struct Ordered {
 /// Runs the command until all of its processes have ended and all output is written. Returns its
 /// exit status as shells have it: 128 and the signal's number if a signal ended it.
 ///
-/// `notice` is told, at most once, what is not ordered on this system.
+/// `notice` is told what is not ordered on this system, and at the end which patterns of ordered
+/// files no process has named a file of.
 ///
 /// This process must have one thread: it is divided in two, and this function returns in both. In
 /// one of them the command has run, and errors are reported; the other returns the same status.
 ///
 /// # Errors
 /// The command could not be started, or supervised to its end; its processes are ended then.
-pub fn run(ordered: &Ordered, notice: impl FnOnce(&str)) -> Result<u8, UnmodifiedError> {
+pub fn run(ordered: &Ordered, mut notice: impl FnMut(&str)) -> Result<u8, UnmodifiedError> {
     let folder = std::env::current_dir().naming("find the working folder")?;
     let files = OrderedFiles::new(&ordered.files, &folder)?;
     match guard::divide()? {
         Role::Guard(code) => Ok(code),
         Role::Supervisor(guard, signals) => {
-            let result = supervise(ordered, files, guard, signals, notice);
+            let result = supervise(ordered, files, guard, signals, &mut notice);
             if result.is_err() {
                 guard::end_all();
             }
@@ -72,7 +73,7 @@ fn supervise(
     files: OrderedFiles,
     guard: Pid,
     signals: Signals,
-    notice: impl FnOnce(&str),
+    notice: &mut impl FnMut(&str),
 ) -> Result<u8, UnmodifiedError> {
     let mut outputs = Outputs::new(std::env::temp_dir());
     let mut segments = Segments::default();
@@ -98,9 +99,16 @@ fn supervise(
     };
     let mut supervisor = Supervisor::new(parts)?;
     let result = supervisor.run();
+    let unused: Vec<String> = supervisor.files.unused().map(str::to_owned).collect();
     // Calls that still wait fail from now on, so no process is started any more.
     drop(supervisor);
     let status = result?;
+    for pattern in unused {
+        notice(&format!(
+            "no process has named the ordered file {pattern}: nothing was ordered in it; is the \
+             path the one that the command writes?"
+        ));
+    }
     match launched.failure() {
         None => Ok(signals::exit_code(status)),
         Some(error) => Err(UnmodifiedError::Start {
@@ -153,7 +161,7 @@ fn launch(
 fn judge_refusal(
     ordered: &Ordered,
     error: io::Error,
-    notice: impl FnOnce(&str),
+    notice: &mut impl FnMut(&str),
 ) -> Result<(), UnmodifiedError> {
     match (ordered.route, ordered.files.is_empty()) {
         (_, false) => return Err(UnmodifiedError::FilesRefused(error)),

@@ -156,3 +156,24 @@ fn word_that_is_no_pattern_is_refused_before_anything_runs() {
     assert!(stderr.contains("not a pattern of paths: ["), "{stderr}");
     assert!(!place.has("ran"));
 }
+
+/// A misspelt path used to be accepted in silence.
+#[test]
+fn path_that_no_process_names_is_told_at_the_end() {
+    if !may_intercept("path_that_no_process_names_is_told_at_the_end") {
+        return;
+    }
+    let place = Place::new();
+    let script = "echo line >> log; exit 3";
+    let words = ["--file", "lgo", "--file", "l*", "--", "sh", "-c", script];
+    let output = ordered(&place, &words);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert_eq!(
+        stderr.matches("no process has named").count(),
+        1,
+        "{stderr}"
+    );
+    assert!(stderr.contains("the ordered file lgo:"), "{stderr}");
+    assert_eq!(place.read("log"), "line\n");
+}

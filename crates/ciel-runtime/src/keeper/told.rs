@@ -65,7 +65,9 @@ pub(crate) fn keep_watched(
     let is_harmless = audit.is_some_and(|audit| audit.effects.is_empty());
     let is_kept = is_harmless || has_promised(&assignment.descriptor);
     let staged = is_kept.then(|| staged(engine, assignment, outputs));
-    tell_begun(engine, assignment);
+    if is_kept {
+        tell_begun(engine, assignment);
+    }
     let ended = EndedTask {
         attempt: AttemptKey {
             task: assignment.task,

@@ -182,10 +182,10 @@ impl Graph {
         assert!(follows.is_empty(), "lists of tasks that ended: {follows:?}");
     }
 
-    /// Open outputs are those of tasks that run, or have ended and are held; each stream has its
-    /// reader, and no held task could have committed.
+    /// Open outputs are those of tasks that have started; what is read is such an output, and no
+    /// held task could have committed.
     fn check_streams(&self, key: TaskKey, task: &Task) {
-        let writes = matches!(task.state, State::Running { .. } | State::Held { .. });
+        let writes = task.has_started();
         let label = task.label();
         assert!(writes || task.open.is_empty(), "{label} has open outputs");
         for read in &task.reads {

@@ -97,6 +97,7 @@ impl Graph {
             met: 0,
             asked: FxHashSet::default(),
             first_of: None,
+            is_spawned_once: false,
             open: Vec::new(),
             reads: Vec::new(),
             wanted: Vec::new(),
@@ -153,6 +154,7 @@ impl Graph {
         let name = spawner.strand.name.spawn(action);
         spawner.spawned = true;
         let records = spawner.descriptor.replayable;
+        let is_spawned_once = !records || spawner.descriptor.options.retries == 0;
         let before = records.then(|| self.order.insert_before(end_of_parent));
         let begin = self.order.insert_before(end_of_parent);
         let end = self.order.insert_before(end_of_parent);
@@ -189,7 +191,9 @@ impl Graph {
             };
             spawner.record(ActionKey::action(action), act);
         }
-        self.task_mut(key).outputs = outputs;
+        let task = self.task_mut(key);
+        task.outputs = outputs;
+        task.is_spawned_once = is_spawned_once;
         key
     }
 

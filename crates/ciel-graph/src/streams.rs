@@ -93,6 +93,8 @@ impl Graph {
         if !task.reads.contains(&target) {
             task.reads.push(target);
             self.objects.read(target, key);
+            // It may have ended when that fails.
+            self.want(target);
         }
         true
     }
@@ -138,7 +140,8 @@ impl Graph {
     }
 
     /// Whether bytes may go from an open output of `producer` to `reader` without being stored:
-    /// nobody else reads it, and neither end has another stream for which it could be held up.
+    /// nobody else reads it, neither end has another stream for which it could be held up, and
+    /// nothing spawns the reader again without the producer.
     pub fn may_be_direct(&self, producer: TaskKey, index: u32, reader: TaskKey) -> bool {
         let (Some(from), Some(to)) = (self.tasks.get(&producer), self.tasks.get(&reader)) else {
             return false;
@@ -147,6 +150,8 @@ impl Graph {
         let is_open = from.open.contains(&(index, Carriage::Stored));
         from.descriptor.streams.may_be_direct()
             && is_open
+            && from.parent == to.parent
+            && to.is_spawned_once
             && output.is_some_and(|output| to.reads == [*output])
             && output.is_some_and(|output| self.readers_of(*output) == [reader])
     }

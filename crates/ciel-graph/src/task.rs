@@ -113,6 +113,8 @@ pub(crate) struct Task {
     pub(crate) asked: FxHashSet<ObjectKey>,
     /// The last list of which it waited for the first.
     pub(crate) first_of: Option<Box<FirstOf>>,
+    /// No retry of its spawner spawns it once more and not what was spawned before it.
+    pub(crate) is_spawned_once: bool,
     /// Its outputs that others may read by now.
     pub(crate) open: Vec<(u32, Carriage)>,
     /// Unresolved open outputs of others that it reads.

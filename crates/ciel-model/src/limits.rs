@@ -53,8 +53,8 @@ pub const PARKED_STRANDS_MAX: usize = 1_000_000;
 /// stored.
 pub const STREAM_READER_WAIT_MS: u64 = 50;
 
-/// Bytes that the pipe of a stream holds.
-pub const STREAM_PIPE_BYTES: usize = 1 << 20;
+/// Bytes that the pipe of a stream holds: few enough to stay in the cache of a core.
+pub const STREAM_PIPE_BYTES: usize = 256 << 10;
 
 /// Bytes of a stream that are copied before others get a turn.
 pub const STREAM_COPY_BYTES_MAX: usize = 1 << 20;

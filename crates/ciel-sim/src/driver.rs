@@ -172,6 +172,7 @@ impl World<'_> {
         };
         let process = Process {
             strand: assignment.strand,
+            streams: assignment.streams.clone(),
             script: self.enter(attempt, *assignment, slot),
             slot,
             mood: Mood::Acting,
@@ -186,11 +187,17 @@ impl World<'_> {
     fn enter(&mut self, attempt: AttemptKey, assignment: Assignment, slot: Slot) -> Script {
         let (task, name) = (assignment.task, assignment.label.name);
         let is_pure = assignment.descriptor.pure;
+        let opens = !assignment.descriptor.streams.outputs.is_empty();
         let live = self.copies.take(task);
         let (mut script, beginning) = entry::enter(assignment, live, &self.saved);
         self.copies.check(task, beginning.is_replay(), is_pure);
         match beginning {
-            Beginning::Start => self.kept.note_done(Note::Began(name)),
+            Beginning::Start => {
+                self.kept.note_done(Note::Began(name));
+                if opens {
+                    script.open_output();
+                }
+            }
             Beginning::Replay => script.recall(self.recall(attempt, slot)),
             Beginning::Restore { checkpoint } => self.restored += u64::from(checkpoint),
             Beginning::Resume => self.resumed += u64::from(matches!(slot, Slot::Worker(_))),

@@ -21,6 +21,11 @@ pub fn scenario_at_sites(seed: u64) -> Scenario {
     let mut scenario = scenario(seed);
     for task in &mut scenario.tasks {
         task.replayable = true;
+        // Readers ask the home for what they read, so they are for a world with one site.
+        if task.needs == Needs::Streams {
+            task.needs = Needs::Everything;
+        }
+        task.streams = None;
     }
     scenario.ahead = true;
     if seed.is_multiple_of(8) {
@@ -77,6 +82,12 @@ pub fn scenario(seed: u64) -> Scenario {
         tasks = cancellers(seed);
         faults.retain(|(_, fault)| *fault != Fault::CancelJob);
     }
+    let streams = seed % 12 == 11;
+    if streams {
+        tasks = pipelines(seed);
+        // Only a retry of their spawner undoes the spawn of a reader, and this one has no retries.
+        faults.retain(|(_, fault)| !matches!(fault, Fault::RollBack(_)));
+    }
     add_releases(seed, &mut tasks);
     Scenario {
         seed,
@@ -86,7 +97,7 @@ pub fn scenario(seed: u64) -> Scenario {
         fail_fast: policy == 1,
         checkpoints,
         ahead,
-        in_place: in_place && !waits && !cancels,
+        in_place: in_place && !waits && !cancels && !streams,
         tasks,
         faults,
         expectations: Vec::new(),
@@ -127,6 +138,72 @@ fn parents(seed: u64) -> Vec<Definition> {
         tasks.push(pooled(vec![Act::Pause(us), Act::Print(format!("{us},"))]));
     }
     tasks
+}
+
+/// A root that spawns pipelines of commands: each but the first of one reads the one before it as a
+/// stream, to its end or not at all; some streams have several readers, and the root itself is one
+/// of them. Some stages fail, once or always.
+fn pipelines(seed: u64) -> Vec<Definition> {
+    let mut random = Random::new(seed ^ 0x57_2e_a3);
+    let mut tasks = vec![Definition::default()];
+    let (mut root, mut ends) = (Vec::new(), Vec::new());
+    let mut locals = 0;
+    for _ in 0..1 + random.below(3) {
+        let length = 2 + random.below(4);
+        let once = random.one_in(2);
+        for place in 0..length {
+            let is_last = place + 1 == length;
+            let stage = stage(&mut random, tasks.len(), (place, is_last), once);
+            let readers = match is_last && !once {
+                true => 1 + random.below(3),
+                false => 1,
+            };
+            let given = (place > 0).then(|| locals - 1);
+            for _ in 0..readers {
+                root.push(Act::Spawn(tasks.len(), given.into_iter().collect()));
+            }
+            locals += readers;
+            ends.extend((locals - readers..locals).filter(|_| is_last || !once));
+            tasks.push(stage);
+        }
+    }
+    root.extend(ends.into_iter().map(Act::Catch));
+    tasks[0].acts = root;
+    tasks
+}
+
+fn stage(
+    random: &mut Random,
+    index: usize,
+    (place, is_last): (usize, bool),
+    once: bool,
+) -> Definition {
+    let retries = [0, 0, 2][random.below(3)];
+    let mut acts = vec![Act::Print(format!("{index}a,"))];
+    acts.push(Act::Pause(random.below(900) as u64));
+    if place > 0 && !random.one_in(5) {
+        acts.push(Act::Get(0));
+    }
+    match random.below(8) {
+        0 if retries > 0 => acts.push(Act::Flake(1)),
+        1 => acts.push(Act::Fail(index as u32)),
+        _ => {}
+    }
+    acts.push(Act::Pause(random.below(900) as u64));
+    acts.push(Act::Print(format!("{index}b,")));
+    Definition {
+        kind: Kind::Process,
+        replayable: false,
+        live: false,
+        needs: match place {
+            0 => Needs::Nothing,
+            _ => Needs::Streams,
+        },
+        streams: (!is_last).then_some(once),
+        retries,
+        acts,
+        ..Definition::default()
+    }
 }
 
 /// A root and tasks that spawn, pass on, cancel, and receive what may be cancelled; nothing fails
@@ -269,6 +346,7 @@ fn options(random: &mut Random, index: usize) -> Definition {
             0
         },
         cores: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 9][random.below(16)],
+        streams: None,
         timeout: !thread && random.one_in(3),
         outputs: if random.one_in(5) { 2 } else { 1 },
         acts: Vec::new(),

@@ -36,6 +36,8 @@ pub struct Shown {
     pub restored: u64,
     /// How often a worker began a prefetched start.
     pub followed: u64,
+    /// Values that tasks read as streams, and those of them that were not stored.
+    pub streams: [u64; 2],
     /// How often a task began in a worker that ran another one.
     pub together: u64,
     /// How often a task that had begun took over the slot of its spawner.
@@ -82,6 +84,7 @@ fn show_at_sites(scenario: &Scenario) -> (Shown, SitesMet) {
         crashes: met.killed + met.fenced,
         restored: met.restored,
         followed: met.followed,
+        streams: [0, 0],
         together: 0,
         taken_over: 0,
         handed_over: 0,
@@ -118,6 +121,7 @@ fn show(scenario: &Scenario) -> Shown {
         restored: world.restored,
         handed_over: world.handed_over(),
         followed: world.followed,
+        streams: world.streams_read(),
         together: world.together,
         taken_over: world.taken_over,
         recalled: world.recalled,

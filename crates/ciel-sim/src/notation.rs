@@ -110,6 +110,9 @@ fn read_task(index: usize, text: &str) -> Option<Definition> {
             "pure" => task.pure = true,
             "needs" => task.needs = Needs::Everything,
             "needs-rest" => task.needs = Needs::Rest,
+            "needs-streams" => task.needs = Needs::Streams,
+            "streams" => task.streams = Some(false),
+            "streams-once" => task.streams = Some(true),
             "timeout" => task.timeout = true,
             "retries" => task.retries = number(&mut words)?,
             "cores" => task.cores = number(&mut words)?,
@@ -241,6 +244,9 @@ fn write_options(task: &Definition) -> String {
         ("pure", task.pure),
         ("needs", task.needs == Needs::Everything),
         ("needs-rest", task.needs == Needs::Rest),
+        ("needs-streams", task.needs == Needs::Streams),
+        ("streams", task.streams == Some(false)),
+        ("streams-once", task.streams == Some(true)),
         ("timeout", task.timeout),
     ] {
         if said {

@@ -28,6 +28,8 @@ pub enum Needs {
     Everything,
     /// All but the first.
     Rest,
+    /// All of them, as streams where they are some.
+    Streams,
 }
 
 impl Needs {
@@ -35,7 +37,7 @@ impl Needs {
     pub fn includes(self, index: usize) -> bool {
         match self {
             Needs::Nothing => false,
-            Needs::Everything => true,
+            Needs::Everything | Needs::Streams => true,
             Needs::Rest => index > 0,
         }
     }
@@ -56,6 +58,8 @@ pub struct Definition {
     pub pure: bool,
     /// Which of its inputs it takes by value.
     pub needs: Needs,
+    /// Its first output is a stream, and whether that has a single consumer.
+    pub streams: Option<bool>,
     /// Further attempts after a failure of its own.
     pub retries: u32,
     /// Whole cores.
@@ -77,6 +81,7 @@ impl Default for Definition {
             lazy: false,
             pure: false,
             needs: Needs::Nothing,
+            streams: None,
             retries: 0,
             cores: 1,
             timeout: false,

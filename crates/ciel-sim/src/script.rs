@@ -10,7 +10,7 @@ mod waits;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use ciel_graph::{Output, Step, Until, Wait};
+use ciel_graph::{Carriage, Output, Step, Until, Wait};
 use ciel_model::{
     ActionKey, Class, CodeIdentity, Descriptor, Fact, FactAct, Failure, FailureKind, Form, Handle,
     Input, Keeping, Label, Name, Options, Payload, Pool, Reached, Resolution, Resources, Site,
@@ -18,7 +18,7 @@ use ciel_model::{
 };
 
 use crate::in_place::{self, Calls, Known, Local};
-use crate::program::{Act, CAUGHT, Definition, Kind, Scenario, saw, start_of};
+use crate::program::{Act, CAUGHT, Definition, Kind, Needs, Scenario, saw, start_of};
 use crate::taken::Taken;
 
 /// Microseconds that tasks with a timeout may run: far more than any but a hanging one does.
@@ -144,6 +144,13 @@ impl Script {
             Resolution::Failed(failure) => Known::Failed(failure),
             Resolution::Future => unreachable!("an answer is never a future"),
         }
+    }
+
+    /// It opens its first output before it does anything else.
+    pub(crate) fn open_output(&mut self) {
+        let carriage = Carriage::Stored;
+        let step = Step::OpenOutput { index: 0, carriage };
+        self.queue.push_back(Move::Step(step));
     }
 
     /// It is replayed: the answers of its races are repeated.
@@ -500,6 +507,7 @@ pub fn descriptor(
 ) -> Arc<Descriptor> {
     let task = &scenario.tasks[definition];
     let input = |(index, handle)| match task.needs.includes(index) {
+        true if task.needs == Needs::Streams => Input::stream(handle),
         true => Input::value(handle),
         false => Input::reference(handle),
     };
@@ -512,13 +520,17 @@ pub fn descriptor(
         reached: Reached::default(),
         inputs: inputs.into_iter().enumerate().map(input).collect(),
         outputs,
-        streams: Streams::default(),
+        streams: Streams {
+            outputs: task.streams.map(|_| 0).into_iter().collect(),
+            single_consumer: task.streams == Some(true),
+        },
         options: Arc::new(options(task)),
         site: Site::default(),
         pure: task.pure,
         impure: false,
         replayable: task.replayable,
         keeping: match task.kind {
+            Kind::Process if task.streams == Some(true) => Keeping::Never,
             Kind::Process => Keeping::Takes,
             Kind::Thread | Kind::Pool(_) => Keeping::Never,
         },

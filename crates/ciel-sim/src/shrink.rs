@@ -83,6 +83,10 @@ fn plainer(task: &Definition) -> Vec<Definition> {
             ..task.clone()
         },
         Definition {
+            streams: None,
+            ..task.clone()
+        },
+        Definition {
             retries: 0,
             ..task.clone()
         },

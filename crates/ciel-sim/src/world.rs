@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Caller, Engine, Event, Reply};
-use ciel_graph::{self as graph, Ahead, Checkpoint, Continuation, JobOutcome, Policy, Step, Wait};
+use ciel_graph::{
+    self as graph, Ahead, Checkpoint, Continuation, JobOutcome, Policy, Step, StreamInput, Wait,
+};
 use ciel_model::{Handle, Name, Resources, StrandKey};
 use ciel_node::{AttemptKey, Capacity, Node, Slot, WorkerKey};
 
@@ -17,6 +19,7 @@ use crate::begun::spawns_begun;
 use crate::copies::Copies;
 use crate::entry::{CHECKPOINT, end_of, may_compact};
 use crate::kept::{Attempts, Note, Saved};
+use crate::open_streams::Streams;
 use crate::program::{Kind, Scenario};
 use crate::random::Random;
 use crate::results::Results;
@@ -61,6 +64,8 @@ pub(crate) struct Process {
     pub(crate) slot: Slot,
     pub(crate) mood: Mood,
     pub(crate) continuation: Continuation,
+    /// What it reads while that is written.
+    pub(crate) streams: Vec<StreamInput>,
     /// The graph has ended it; it does not know yet.
     pub(crate) stopped: bool,
 }
@@ -80,6 +85,7 @@ pub struct World<'a> {
     pub(crate) workers: BTreeMap<WorkerKey, VecDeque<Ahead>>,
     pub(crate) attempts: Attempts,
     pub(crate) summaries: Summaries,
+    pub(crate) streams: Streams,
     pub(crate) kept: Saved,
     pub(crate) trace: Trace,
     heap: BinaryHeap<Reverse<(u64, u64, Happening)>>,
@@ -137,6 +143,7 @@ impl<'a> World<'a> {
             workers: BTreeMap::new(),
             attempts: Attempts::default(),
             summaries: Summaries::default(),
+            streams: Streams::default(),
             kept,
             trace: Trace::new(keeps_trace),
             heap: BinaryHeap::new(),
@@ -197,6 +204,11 @@ impl<'a> World<'a> {
     /// What happened, if it is kept.
     pub fn trace(&self) -> &Trace {
         &self.trace
+    }
+
+    /// Values that tasks read as streams, and those of them that were not stored.
+    pub fn streams_read(&self) -> [u64; 2] {
+        [self.streams.read, self.streams.direct]
     }
 
     /// The counters of the graph.
@@ -305,7 +317,7 @@ impl<'a> World<'a> {
                 self.schedule_soon(Happening::Act(attempt));
             }
             Move::Step(step) => self.step(attempt, step),
-            Move::Block(on, wait) => self.block(attempt, on, wait),
+            Move::Block(on, wait) => self.block_or_read(attempt, on, wait),
             Move::Watch(handle) => self.watch(attempt, handle),
             Move::Finish(_) | Move::Tail(..) | Move::Fail(_) => self.end(attempt, next),
             Move::Hang => {
@@ -329,6 +341,7 @@ impl<'a> World<'a> {
             self.results.forget(attempt.task);
         }
         self.released += u64::from(matches!(step, Step::Release { .. }));
+        self.note_opened(attempt, &step);
         self.tell_step(attempt, step);
         let aside = (spawns && self.scenario.serial) || self.random.one_in(6);
         let Some(process) = self.processes.get_mut(&attempt) else {
@@ -342,8 +355,14 @@ impl<'a> World<'a> {
         }
     }
 
+    fn block_or_read(&mut self, attempt: AttemptKey, on: Vec<Handle>, wait: Wait) {
+        if !self.read_stream(attempt, &on) {
+            self.block(attempt, on, wait);
+        }
+    }
+
     /// Some tasks that a worker spawns have begun in it by then.
-    fn tell_step(&mut self, attempt: AttemptKey, step: Step) {
+    pub(crate) fn tell_step(&mut self, attempt: AttemptKey, step: Step) {
         let AttemptKey { task, number } = attempt;
         let process = &self.processes[&attempt];
         let has_begun = spawns_begun(self.scenario, &process.script, process.slot, &step);
@@ -483,6 +502,7 @@ impl<'a> World<'a> {
     }
 
     fn end(&mut self, attempt: AttemptKey, last: Move) {
+        let last = self.with_passed(attempt, last);
         let process = self.processes.remove(&attempt).expect("it acts");
         self.called += process.script.called;
         let event = end_of(attempt, last, process.script.printed);

@@ -51,6 +51,8 @@ struct Met {
     restored: u64,
     /// Prefetched starts that workers began.
     followed: u64,
+    /// Values that were read as streams, and those of them that were not stored.
+    streams: [u64; 2],
     /// Tasks that began in a worker that ran another one.
     together: u64,
     /// Tasks that had begun and took over the slots of their spawners.
@@ -90,6 +92,7 @@ impl Met {
         self.crashes += shown.crashes;
         self.restored += shown.restored;
         self.followed += shown.followed;
+        self.streams = [0, 1].map(|at| self.streams[at] + shown.streams[at]);
         self.together += shown.together;
         self.taken_over += shown.taken_over;
         self.handed_over += shown.handed_over;
@@ -127,6 +130,8 @@ impl Met {
             self.rolled_back,
             self.released,
             self.called,
+            self.streams[0],
+            self.streams[1],
         ];
         assert!(all.iter().all(|count| *count > 50), "{self:?}");
         // Few wait as long as a replay takes while a worker is idle.

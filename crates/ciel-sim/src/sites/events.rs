@@ -131,6 +131,7 @@ impl Machine {
             slot,
             mood,
             continuation: Continuation::Live,
+            streams: Vec::new(),
             stopped: false,
         };
         let before = self.processes.insert(attempt, process);

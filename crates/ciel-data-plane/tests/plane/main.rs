@@ -2,6 +2,7 @@
 //! parts by themselves.
 
 mod bytes;
+mod jitter;
 mod killed;
 mod matrix;
 mod parts;

@@ -144,7 +144,10 @@ impl Cleanup {
     }
 
     fn value(&self, is_dry: bool) -> Value {
-        let result = |one: &Chosen| json!({"task": one.task, "run": one.run, "used_s": one.used_s, "bytes": one.bytes});
+        let result = |one: &Chosen| {
+            let (task, run) = (&one.task, &one.run);
+            json!({"task": task, "run": run, "used_s": one.used_s, "bytes": one.bytes})
+        };
         json!({
             "dry_run": is_dry,
             "runs": self.runs.removed,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ciel_view::{Durable, GivenOptions, RunDescription};
 
-use crate::options::{CommandShell, Durability, ErrorOrder, ResumeOptions, RunOptions};
+use crate::options::{CommandShell, Durability, ErrorOrder, ResumeOptions, RunOptions, Trust};
 
 /// The options of `ciel run`, but for those that `ciel resume` takes itself.
 pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOptions {
@@ -51,6 +51,12 @@ pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOpti
         kept_dir: given.kept_folder,
         trust_owner: given.trusted_owners,
         dry_run: false,
+        trust: match given.trusts_times {
+            true => Trust::Mtime,
+            false => Trust::Content,
+        },
+        check: given.check,
+        no_duplicates: given.no_duplicates,
         trace: told.trace.clone(),
         new: false,
         json: told.json,
@@ -83,6 +89,9 @@ pub fn given(options: &RunOptions) -> GivenOptions {
         kept: options.kept,
         kept_folder: options.kept_dir.clone(),
         trusted_owners: options.trust_owner.clone(),
+        trusts_times: options.trust == Trust::Mtime,
+        check: options.check,
+        no_duplicates: options.no_duplicates,
     }
 }
 
@@ -144,6 +153,10 @@ mod tests {
             "shared",
             "--trust-owner",
             "root",
+            "--trust",
+            "mtime",
+            "--check",
+            "--no-duplicates",
             "-m",
             "package.job",
             "-x",

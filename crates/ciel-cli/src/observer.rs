@@ -372,10 +372,29 @@ fn summary(outcome: &Outcome, paint: Paint) -> String {
         (counts.retried, "retried"),
         (counts.lost, "lost and restarted"),
         (counts.shared, "shared"),
+        (counts.duplicated, "duplicated"),
+        (counts.overtaken, "overtaken by their duplicates"),
     ];
     let told = some.iter().filter(|(count, _)| *count > 0);
     parts.extend(told.map(|(count, what)| format!("{count} {what}")));
-    format!("{word}: {}\n{}", parts.join(", "), kept(outcome))
+    format!(
+        "{word}: {}\n{}{}",
+        parts.join(", "),
+        checked(outcome),
+        kept(outcome)
+    )
+}
+
+/// `12 tasks ran twice, 1 with another result`; nothing if none did.
+fn checked(outcome: &Outcome) -> String {
+    let tasks = match outcome.counts.checked {
+        0 => return String::new(),
+        count => counted(count, "task"),
+    };
+    match outcome.counts.differing {
+        0 => format!("{tasks} ran twice, with equal results\n"),
+        differing => format!("{tasks} ran twice, {differing} with another result\n"),
+    }
 }
 
 /// Reasons that the end of a run names.

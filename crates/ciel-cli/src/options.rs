@@ -236,6 +236,22 @@ pub struct RunOptions {
     /// Take shared results of this user (name or number) in any form, not only bytes, text and JSON
     #[arg(long, value_name = "NAME", requires = "kept_dir")]
     pub trust_owner: Vec<String>,
+    /// How files that commands name are compared with those of kept results: by content, or by
+    /// size and time (mtime)
+    #[arg(
+        long,
+        value_name = "content|mtime",
+        default_value = "content",
+        hide_possible_values = true
+    )]
+    pub trust: Trust,
+    /// Run each pure task twice, in different processes, and compare the results; exit with 1 if
+    /// any differ
+    #[arg(long, conflicts_with = "kept")]
+    pub check: bool,
+    /// Start no duplicate of a pure task that runs for much longer than others of its function
+    #[arg(long)]
+    pub no_duplicates: bool,
     /// Run all spawned tasks to the end even if some fail
     #[arg(short, long)]
     pub keep_going: bool,
@@ -466,6 +482,13 @@ pub enum Shell {
     Bash,
     Zsh,
     Fish,
+}
+
+/// What tells that a file is the same as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Trust {
+    Content,
+    Mtime,
 }
 
 /// What runs the commands of a job.

@@ -10,7 +10,7 @@ use ciel_runtime::{Job, Observer, Outcome, Report, Resume, RunError, Settings};
 use crate::cli_error::{CliError, JOB_FAILED};
 use crate::job_files::JobFiles;
 use crate::observer::CommandObserver;
-use crate::options::{CommandShell, ErrorOrder, RunOptions, Shared};
+use crate::options::{CommandShell, ErrorOrder, RunOptions, Shared, Trust};
 use crate::script::Opened;
 use crate::sink::Extent;
 use crate::{SPAWNER, dry_run, given, owners, paint, python, script, trace};
@@ -103,6 +103,7 @@ fn conclude(
         outcome if outcome.output_closed => OUTPUT_CLOSED,
         outcome => match &outcome.result {
             Err(failure) => failure.exit_status().unwrap_or(JOB_FAILED),
+            Ok(_) if outcome.counts.differing > 0 => JOB_FAILED,
             Ok(_) => 0,
         },
     }))
@@ -146,6 +147,9 @@ pub fn settings(
         kept: options.kept,
         kept_folder: options.kept_dir.clone(),
         trusted_users: owners::numbers(&options.trust_owner)?,
+        trusts_times: options.trust == Trust::Mtime,
+        check: options.check,
+        duplicates: !options.no_duplicates,
         trace: options.trace.as_deref().map(trace::open).transpose()?,
         given: given::given(options),
     })

@@ -471,6 +471,7 @@ fn ends() -> Vec<(&'static str, Event)> {
                         length: 0,
                         digest: Digest(1),
                     }]),
+                    printed: Some(Digest(2)),
                 })),
             },
         ),

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use ciel_graph::{self as graph, Ahead, Assignment, Happening, JobOutcome, TaskSummary};
+use ciel_graph::{
+    self as graph, Ahead, Assignment, Comparison, Happening, JobOutcome, TaskSummary,
+};
 use ciel_model::{
     Content, Descriptor, Failure, Form, Handle, Label, Name, Pool, StrandKey, TaskKey, WaitEnd,
 };
@@ -246,6 +248,8 @@ pub enum Effect {
         /// Where the task runs, if it does.
         slot: Option<Slot>,
     },
+    /// Compare what two runs of a task gave, whose files are there until the next effect.
+    Compare(Box<Comparison>),
     /// A task ended.
     TaskEnded(Box<TaskSummary>),
     /// The job is over.

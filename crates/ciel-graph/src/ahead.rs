@@ -115,6 +115,10 @@ impl Graph {
     }
 
     fn as_begun(&self, key: TaskKey, task: &Task, before: &[TaskKey]) -> Option<Ahead> {
+        // A second run waits for a slot that nothing else wants.
+        if self.duplicates.contains(key) {
+            return None;
+        }
         let mut given = task.descriptor.inputs.iter();
         if given.any(|input| input.mode != InputMode::Value) || task.inputs.len() > INPUTS_MAX {
             return None;

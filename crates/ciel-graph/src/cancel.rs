@@ -154,6 +154,7 @@ impl Graph {
             actions.push(Action::Stop { task: key, attempt });
             self.fail_attempt(now, key, failure, actions);
         }
+        self.look_for_stragglers(now, actions);
     }
 }
 

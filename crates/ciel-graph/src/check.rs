@@ -78,6 +78,7 @@ impl Graph {
         self.verdict.held().for_each(|key| hold(&key));
         let remaking = self.remaking.iter().flat_map(|remaking| remaking.held());
         remaking.for_each(|key| hold(&key));
+        self.duplicates.held().for_each(|key| hold(&key));
         let mut seen = Vec::new();
         for (key, object) in self.objects.iter() {
             match &object.state {

@@ -9,6 +9,7 @@ use ciel_model::{
     WaitEnd, limits,
 };
 
+use crate::second_runs::Comparison;
 use crate::story::Moment;
 pub use crate::strand_change::StrandChange;
 
@@ -457,6 +458,8 @@ pub enum Action {
         /// The action to which its strand is rolled back; `None` if the retry repeats all of them.
         to: Option<u64>,
     },
+    /// Two runs of a task gave what may differ.
+    Compare(Box<Comparison>),
     /// A transition of a task, for observers; only if the graph has any, and after all other
     /// actions of the same event.
     Happened(Box<Happening>),
@@ -597,4 +600,9 @@ pub struct Policy {
     pub keep_going: bool,
     /// The task that fails first in time ends the job.
     pub fail_fast: bool,
+    /// Each pure task that runs outside of the engine runs twice, and its results are compared.
+    pub check: bool,
+    /// Microseconds for which a pure task runs at least before it may be a straggler, of which a
+    /// duplicate is started; none if none is.
+    pub straggler_us: Option<Micros>,
 }

@@ -47,6 +47,11 @@ impl Functions {
         self.of(&task.descriptor.what).unneeded += 1;
     }
 
+    /// A second run of a task is no task more.
+    pub(crate) fn on_duplicate_ended(&mut self, task: &Task) {
+        self.of(&task.descriptor.what).spawned -= 1;
+    }
+
     /// `cancelled` is `None` for a task that ended well.
     pub(crate) fn on_ended(&mut self, task: &Task, cancelled: Option<bool>) {
         let counts = self.of(&task.descriptor.what);

@@ -1,15 +1,14 @@
 //! The graph's door and its state.
 //!
 //! The parts: `spawn` (new tasks), `deduplicated` (equal calls), `turn` (begin), `ahead` (what a
-//! worker may prefetch), `wait` (block, wake, watch), `kept` (results of earlier
-//! runs), `settle` (finish, fail, retry), `rollback`
-//! and `replay` (rerun a strand, from an action or whole), `replay_inputs` (what it demanded),
-//! `streams` (outputs that are read while they are written),
-//! `cancel`, `recovery` (another process continues), `lineage` and `reconstruct` (recompute lost
+//! worker may prefetch), `wait` (block, wake, watch), `kept` (results of earlier runs), `settle`
+//! (finish, fail, retry), `rollback` and `replay` (rerun a strand, from an action or whole),
+//! `replay_inputs` (what it demanded), `streams` (outputs that are read while they are written),
+//! `cancel`, `duplicate` and `stragglers` (second runs of pure tasks), `recovery` (another process
+//! continues), `lineage` and `reconstruct` (recompute lost
 //! files), `objects` and `table` (results and their holders), `release` (results that no task can
-//! name), `verdict` (the job's failure and
-//! end), `story` and `view` (queries of users), `functions` (counts of tasks), `check`
-//! (invariants). Each handler reads the state of one task and moves it to the next; a stale event
+//! name), `verdict` (the job's failure and end), `story` and `view` (queries of users), `functions`
+//! (counts of tasks), `check` (invariants). Each handler reads the state of one task and moves it to the next; a stale event
 //! finds no task of its attempt and changes nothing.
 
 use std::collections::BTreeSet;
@@ -25,8 +24,10 @@ use crate::event::{Action, Event, Happening, Policy, Step, TaskSummary};
 use crate::functions::Functions;
 use crate::objects::{Objects, Released};
 use crate::reconstruct::Reconstruction;
+use crate::second_runs::Duplicates;
 use crate::story::Moment;
 use crate::task::{State, Task};
+use crate::times::Stragglers;
 use crate::verdict::Verdict;
 use crate::view::{Counts, Owners};
 use crate::wait::Block;
@@ -63,6 +64,8 @@ pub struct Graph {
     pub(crate) keeps_lineage: bool,
     /// Lost files that are being recomputed.
     pub(crate) remaking: Option<Reconstruction>,
+    pub(crate) duplicates: Duplicates,
+    pub(crate) stragglers: Stragglers,
 }
 
 /// A pure call that others may share.
@@ -94,6 +97,8 @@ impl Graph {
             owners: Owners::default(),
             keeps_lineage: false,
             remaking: None,
+            duplicates: Duplicates::default(),
+            stragglers: Stragglers::default(),
         }
     }
 
@@ -109,7 +114,11 @@ impl Graph {
 
     /// When [`Event::Ticked`] is wanted at the latest.
     pub fn next_deadline(&self) -> Option<Micros> {
-        self.deadlines.first().map(|(at, _)| *at)
+        let deadline = self.deadlines.first().map(|(at, _)| *at);
+        [deadline, self.stragglers.next_look()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Takes one event at time `now` and appends what has to be done about it.
@@ -159,8 +168,8 @@ impl Graph {
                 attempt,
                 outputs,
                 printed,
-                audit: _,
-            } => self.on_task_finished(now, task, attempt, outputs, printed, actions),
+                audit,
+            } => self.on_task_finished(now, task, attempt, outputs, (printed, audit), actions),
             Event::TaskTailSpawned {
                 task,
                 attempt,
@@ -206,6 +215,9 @@ impl Graph {
     ) {
         if self.running(key, attempt).is_none() {
             return;
+        }
+        if matches!(step, Step::Spawn { .. }) && self.duplicates.contains(key) {
+            return self.give_duplicate_up(now, key, actions);
         }
         let refused = match step {
             Step::Spawn {
@@ -364,7 +376,9 @@ impl Graph {
         let task = self.tasks.get_mut(&key);
         let task = task.expect("what happens, happens to a live task");
         task.story.add(now, moment);
-        if let Some(happened) = &mut self.watched {
+        if let Some(happened) = &mut self.watched
+            && !self.duplicates.contains(key)
+        {
             happened.push(Happening {
                 at: now,
                 task: key,

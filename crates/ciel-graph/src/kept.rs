@@ -133,7 +133,7 @@ impl Graph {
             let origin = self.origin_of(key, &value.content);
             states.push(Some(self.objects.store(name.output(index), value, origin)));
         }
-        self.commit(now, key, states, printed, actions);
+        self.commit(now, key, states, (printed, None), actions);
     }
 
     fn on_result_missing(

@@ -87,8 +87,10 @@ impl Graph {
         if !lost.is_empty() {
             self.begin_remaking();
         }
-        let all: Vec<TaskKey> = self.tasks.keys().collect();
+        let had_ended = self.has_ended();
         let mut told = Vec::new();
+        self.drop_duplicates(now, &mut told);
+        let all: Vec<TaskKey> = self.tasks.keys().collect();
         for key in all {
             self.recover(now, key, &mut told);
         }
@@ -108,7 +110,9 @@ impl Graph {
         if !lost.is_empty() {
             self.remake(now, &lost, actions);
         }
-        self.judge_again(actions);
+        if had_ended {
+            self.judge_again(actions);
+        }
     }
 
     fn offer_all(&mut self, actions: &mut Vec<Action>) {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    ActionKey, AttemptNumber, Class, Fact, FactAct, Failure, FailureKind, Frame, Handle, Label,
-    Micros, ObjectKey, TaskKey, Value, limits,
+    ActionKey, AttemptNumber, Audit, Class, Digest, Fact, FactAct, Failure, FailureKind, Frame,
+    Handle, Label, Micros, ObjectKey, TaskKey, Value, limits,
 };
 
 use crate::event::{Action, Output, StrandChange};
@@ -68,22 +68,29 @@ impl Graph {
         key: TaskKey,
         attempt: AttemptNumber,
         outputs: Vec<Output>,
-        printed: bool,
+        (printed, audit): (bool, Option<Arc<Audit>>),
         actions: &mut Vec<Action>,
     ) {
         if self.running(key, attempt).is_none() {
             return;
         }
+        let printed = (printed, audit.and_then(|audit| audit.printed));
         self.stop_clock(now, key);
+        if self.duplicates.contains(key) {
+            return self.on_duplicate_finished(now, key, outputs, printed, actions);
+        }
         let is_whole = outputs.len() == self.tasks[&key].outputs.len();
         if is_whole && self.must_be_held(key, &outputs) {
-            return self.hold_end(now, key, outputs, printed);
+            return self.hold_end(now, key, outputs, printed.0);
         }
         let states = self
             .check_replayed(key)
             .and_then(|()| self.states_of(key, outputs, actions));
         match states {
-            Ok(states) => self.commit(now, key, states, printed, actions),
+            Ok(states) => {
+                self.note_time(key);
+                self.commit(now, key, states, printed, actions)
+            }
             Err(failure) => self.fail_attempt(now, key, *failure, actions),
         }
     }
@@ -174,7 +181,7 @@ impl Graph {
         now: Micros,
         key: TaskKey,
         states: Vec<Option<ObjectState>>,
-        printed: bool,
+        (printed, digest): (bool, Option<Digest>),
         actions: &mut Vec<Action>,
     ) {
         self.note(now, key, Moment::Finished);
@@ -206,6 +213,7 @@ impl Graph {
                 None => {}
             }
         }
+        self.on_original_committed(now, key, digest, actions);
         actions.push(Action::Strand(StrandChange::Closed(strand)));
         self.end_strand(now, key, None, actions);
     }
@@ -263,7 +271,10 @@ impl Graph {
             .remove(&key)
             .expect("the caller has just seen this task");
         self.live -= 1;
-        self.summarise(&mut task, failure, actions);
+        match self.duplicates.contains(key) {
+            true => self.functions.on_duplicate_ended(&task),
+            false => self.summarise(&mut task, failure, actions),
+        }
         let mut released = Released::default();
         let Task {
             table,
@@ -279,6 +290,7 @@ impl Graph {
         self.release_all(table.objects(), &mut released);
         self.release_all(inputs, &mut released);
         self.clear(released, actions);
+        self.on_original_gone(now, key, actions);
         strand
     }
 
@@ -461,6 +473,9 @@ impl Graph {
         rest: Rest,
         actions: &mut Vec<Action>,
     ) {
+        if self.on_duplicate_failed(now, key, &failure, actions) {
+            return;
+        }
         let cancelled = failure.kind == FailureKind::Cancelled;
         let moment = match cancelled {
             true => Moment::Cancelled,

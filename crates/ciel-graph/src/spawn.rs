@@ -242,6 +242,7 @@ impl Graph {
         }
         self.note(now, key, Moment::Ready);
         self.offer_or_look_up(key, actions);
+        self.duplicate_for_check(now, key, actions);
     }
 
     /// Demands `objects` for a task; returns how many are unresolved, and notes who makes those.
@@ -431,6 +432,9 @@ impl Graph {
         if self.running(key, attempt).is_none() {
             return;
         }
+        if self.duplicates.contains(key) {
+            return self.give_duplicate_up(now, key, actions);
+        }
         let whole = self.check_replayed(key);
         let inputs = whole.and_then(|()| self.keys_of_inputs(key, &descriptor.inputs));
         let inputs = inputs.and_then(|inputs| {
@@ -468,6 +472,8 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) {
         self.stop_clock(now, key);
+        // Before there is a successor, which would be dropped with the last holder of its outputs.
+        self.on_original_gone(now, key, actions);
         let task = self.task_mut(key);
         let mut strand = task.strand.clone();
         let name = strand.name.tail(strand.tails);

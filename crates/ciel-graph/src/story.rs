@@ -38,11 +38,15 @@ pub enum Moment {
     Held,
     /// A task at the other end of a stream started again or failed, and so it is restarted.
     StreamLost,
+    /// It runs for much longer than others of its function, and so a second time.
+    Duplicated,
+    /// Its second run ended first, and gave its result.
+    Overtaken,
 }
 
 impl Moment {
     /// All of them.
-    pub const ALL: [Moment; 16] = [
+    pub const ALL: [Moment; 18] = [
         Moment::Spawned,
         Moment::Ready,
         Moment::Started,
@@ -55,6 +59,8 @@ impl Moment {
         Moment::TailSpawned,
         Moment::Finished,
         Moment::Kept,
+        Moment::Duplicated,
+        Moment::Overtaken,
         Moment::Failed,
         Moment::Cancelled,
         Moment::Held,
@@ -87,6 +93,8 @@ impl Moment {
             Moment::Held => "ended, waiting for the other ends of its streams",
             Moment::StreamLost => "lost the other end of a stream, restarted",
             Moment::Kept => "took the result that an earlier run kept",
+            Moment::Duplicated => "runs for long, a duplicate was started",
+            Moment::Overtaken => "overtaken by its duplicate, stopped",
         }
     }
 }

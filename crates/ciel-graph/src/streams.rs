@@ -270,7 +270,7 @@ impl Graph {
             }
         }
         match self.states_of(key, outputs, actions) {
-            Ok(states) => self.commit(now, key, states, printed, actions),
+            Ok(states) => self.commit(now, key, states, (printed, None), actions),
             Err(failure) => self.fail_attempt(now, key, *failure, actions),
         }
     }

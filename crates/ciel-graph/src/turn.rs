@@ -42,6 +42,7 @@ impl Graph {
         if let Some(deadline) = deadline {
             self.set_deadline(key, deadline);
         }
+        self.expect_straggler(now, key);
         let (entry, ended) = match resume {
             None => (Entry::Start(self.known_inputs(key)), None),
             Some(mut resume) => {

@@ -42,6 +42,18 @@ pub struct Counts {
     /// Tasks that took a result which an earlier run had kept.
     #[serde(default)]
     pub kept: u64,
+    /// Tasks that ran twice for a check.
+    #[serde(default)]
+    pub checked: u64,
+    /// Of those, tasks whose second run gave another result, as the shell counts them.
+    #[serde(default)]
+    pub differing: u64,
+    /// Tasks that ran for so long that a duplicate was started.
+    #[serde(default)]
+    pub duplicated: u64,
+    /// Of those, tasks whose duplicate ended first.
+    #[serde(default)]
+    pub overtaken: u64,
 }
 
 /// The state of a task, for `ciel ps` and `ciel why`.

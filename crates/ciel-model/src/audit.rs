@@ -17,6 +17,8 @@ pub struct Audit {
     pub effects: Box<[Arc<str>]>,
     /// The files that it has read, and that are not its inputs.
     pub read: Box<[FileRead]>,
+    /// Of all that it has printed, if that is compared with another run.
+    pub printed: Option<Digest>,
 }
 
 /// A file that a task has read.
@@ -31,6 +33,14 @@ pub struct FileRead {
 }
 
 impl Audit {
+    /// That of a task of which nothing was seen but what it printed.
+    pub fn of_printed(printed: Digest) -> Arc<Audit> {
+        Arc::new(Audit {
+            printed: Some(printed),
+            ..Audit::default()
+        })
+    }
+
     /// That of a task of which nothing was seen, one copy for all tasks.
     pub fn shared_empty() -> Arc<Audit> {
         static EMPTY: LazyLock<Arc<Audit>> = LazyLock::new(Arc::default);

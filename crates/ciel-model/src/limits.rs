@@ -27,6 +27,24 @@ pub const EXCEPTION_BYTES_MAX: usize = 256 << 10;
 /// Transitions that a task's story keeps; older ones are dropped from the middle.
 pub const STORY_ENTRIES_MAX: usize = 16;
 
+/// Microseconds for which a task runs at least before it is a straggler.
+pub const STRAGGLER_US_MIN: u64 = 1_000_000;
+
+/// Times the median of its function for which a straggler has run.
+pub const STRAGGLER_MEDIANS: u64 = 3;
+
+/// Tasks of a function that must have ended before another one is a straggler.
+pub const STRAGGLER_TIMES_MIN: usize = 5;
+
+/// Tasks of a function of which it is remembered how long they ran: the latest.
+pub const STRAGGLER_TIMES_MAX: usize = 31;
+
+/// Looks for stragglers within the least time of one, at most.
+pub const STRAGGLER_LOOKS: u64 = 4;
+
+/// Second runs of stragglers at a time.
+pub const DUPLICATES_MAX: usize = 16;
+
 /// Ready tasks that a scheduling round looks at before it gives up finding one that fits.
 pub const BACKFILL_SCAN_MAX: usize = 64;
 

@@ -24,6 +24,7 @@ enum Branch {
     Tail = 4,
     Json = 5,
     Argument = 6,
+    Duplicate = 7,
 }
 
 impl Name {
@@ -56,6 +57,11 @@ impl Name {
     /// counted apart from spawns: a worker may run the tail in place, and then no spawn exists.
     pub fn tail(self, index: u64) -> Name {
         self.derive(Branch::Tail, index)
+    }
+
+    /// The second run of the task named `self`.
+    pub fn duplicate(self) -> Name {
+        self.derive(Branch::Duplicate, 0)
     }
 
     /// The JSON text of the object named `self`.

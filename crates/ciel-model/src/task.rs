@@ -106,21 +106,31 @@ pub struct Pool {
     pub executor: Arc<str>,
     /// Whole cores that each of them may use.
     pub cores: u32,
+    /// They run nothing but tasks that another worker of the same kind has run before, for checks.
+    pub is_apart: bool,
 }
 
 impl Pool {
     /// The workers of `executor` with so many cores each.
     pub fn new(executor: impl Into<Arc<str>>, cores: u32) -> Pool {
         let executor = executor.into();
-        Pool { executor, cores }
+        Pool {
+            executor,
+            cores,
+            is_apart: false,
+        }
     }
 }
 
 impl fmt::Display for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.cores {
-            1 => f.write_str(&self.executor),
-            cores => write!(f, "{}:{cores}", self.executor),
+        f.write_str(&self.executor)?;
+        if self.cores != 1 {
+            write!(f, ":{}", self.cores)?;
+        }
+        match self.is_apart {
+            true => f.write_str(" (checks)"),
+            false => Ok(()),
         }
     }
 }
@@ -135,6 +145,19 @@ pub enum Class {
     Process,
     /// A worker process of that pool.
     Pooled(Pool),
+}
+
+impl Class {
+    /// The same in a process that has not run such a task before.
+    pub fn apart(&self) -> Class {
+        match self {
+            Class::Pooled(pool) => Class::Pooled(Pool {
+                is_apart: true,
+                ..pool.clone()
+            }),
+            Class::Coordination | Class::Process => self.clone(),
+        }
+    }
 }
 
 /// The options of a task.

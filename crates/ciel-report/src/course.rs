@@ -121,10 +121,11 @@ fn doing_after(moment: Moment) -> Option<Doing> {
         Moment::Ready | Moment::Woken | Moment::Retried | Moment::Lost | Moment::RolledBack => {
             Some(Doing::Queue)
         }
-        Moment::Started | Moment::Resumed => Some(Doing::Run),
+        Moment::Started | Moment::Resumed | Moment::Duplicated => Some(Doing::Run),
         Moment::TailSpawned
         | Moment::Finished
         | Moment::Kept
+        | Moment::Overtaken
         | Moment::Failed
         | Moment::Cancelled => None,
     }

@@ -230,6 +230,7 @@ impl Core {
                 task,
                 moves,
             },
+            Effect::Compare(comparison) => Order::Compare(comparison),
             Effect::DropObject(name) => Order::DropObject(name),
             Effect::ReplyLate { .. } | Effect::SendStarts { .. } => {
                 unreachable!("the home is in this process, so it replies at once")

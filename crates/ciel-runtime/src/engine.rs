@@ -60,6 +60,8 @@ pub(crate) struct Engine {
     pub(crate) kept: Sender<Request>,
     /// Which tasks take part in them.
     pub(crate) keep_rule: KeepRule,
+    /// Pure tasks whose second runs gave something else.
+    pub(crate) differing: AtomicU64,
     /// What the files of the packages were like when this process began.
     pub(crate) stamps: FxHashMap<PathBuf, FileStamp>,
     /// The journal, with everything that another process needs to resume the run; none if nothing
@@ -131,6 +133,7 @@ impl Engine {
             followers: Followers::new(),
             kept: equipment.kept,
             keep_rule: equipment.keep_rule,
+            differing: AtomicU64::new(0),
             stamps: file_stamp::stamps(settings.packages.values()),
             settings,
             idle_cores: equipment.idle_cores,

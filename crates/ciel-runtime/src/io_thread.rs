@@ -22,7 +22,7 @@ use crate::observer::{Progress, Report};
 use crate::spawning::Spawning;
 use crate::watchdog::Watchdog;
 use crate::workers::Workers;
-use crate::{control, exports, objects, processes};
+use crate::{control, exports, objects, processes, second_runs};
 
 /// Orders that are performed together with a first one before anything else is looked at.
 const FURTHER_ORDERS_MAX: usize = 64;
@@ -190,6 +190,7 @@ impl IoThread {
                 task,
                 moves,
             } => self.workers.drop_parked(worker, task, moves),
+            Order::Compare(comparison) => second_runs::compare_later(&self.engine, &comparison),
             Order::DropObject(name) => self.drop_object(name),
             Order::JournalFailed => self.on_journal_failed(),
             Order::WriteHistory => self.engine.write_history(),

@@ -36,8 +36,26 @@ pub(crate) enum Request {
     },
     /// A task that has spawned another, or was so spawned, has left the graph.
     Over { task: Name, has_failed: bool },
+    /// Two runs of a task are to be compared.
+    Compare(Box<TwoRuns>),
     /// The job has ended.
     Close,
+}
+
+/// One output of a run.
+pub(crate) type RunOutput = (Form, Bytes);
+
+/// What two runs of a task gave, as far as it is not known to be equal.
+pub(crate) struct TwoRuns {
+    pub(crate) task: Label,
+    /// Where it was spawned.
+    pub(crate) place: String,
+    /// Numbers of outputs, and what each run gave.
+    pub(crate) outputs: Vec<(u32, RunOutput, RunOutput)>,
+    /// Digests of what the runs printed, if they differ.
+    pub(crate) printed: Option<[Option<Digest>; 2]>,
+    /// How the second run failed, if it did.
+    pub(crate) failure: Option<String>,
 }
 
 /// What a task gave that ended well.

@@ -62,6 +62,7 @@ mod run;
 mod script;
 mod script_host;
 mod scripts;
+mod second_runs;
 mod settings;
 mod sources;
 mod spawning;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use ciel_engine::Begun;
-use ciel_graph::Assignment;
+use ciel_graph::{Assignment, Comparison};
 use ciel_model::{Failure, Handle, Label, Pool, TaskKey};
 use ciel_node::{AttemptKey, WorkerKey};
 
@@ -43,6 +43,8 @@ pub(crate) enum Order {
     },
     /// Nothing more can be recorded.
     JournalFailed,
+    /// Compare two runs of a task.
+    Compare(Box<Comparison>),
     /// A file of the store can go.
     DropObject(ciel_model::Name),
     /// Enough has happened to be written into history and trace.

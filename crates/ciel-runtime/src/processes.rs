@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use ciel_engine::{Action, Attempt};
 use ciel_graph::{Assignment, Output};
-use ciel_model::{Failure, FailureKind, Form, Keeping, Label, Value, limits};
+use ciel_model::{Audit, Digest, Failure, FailureKind, Form, Keeping, Label, Value, limits};
 use ciel_node::AttemptKey;
 use ciel_ordered::{Piece, Sink};
 use ciel_spawner::{self as message, Exit, Left, Report, Status};
@@ -89,11 +89,18 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
             written,
             text,
         }) => {
+            let printed = keeper::printed_digest(&engine, &assignment, text.as_ref());
             if is_kept {
                 let text = text.and_then(|text| keeper::segments(&engine, text, &written.appended));
                 keeper::keep_command(&engine, &assignment, &outputs, text, begun);
             }
-            commit(&engine, &assignment, &mut attempt, outputs, written)
+            commit(
+                &engine,
+                &assignment,
+                &mut attempt,
+                outputs,
+                (written, printed),
+            )
         }
         Ok(Conclusion::Lost(failure)) => engine.with(|core, now| {
             core.tell(now, attempt.left_with(attempt.lost(failure)));
@@ -140,7 +147,7 @@ fn commit(
     assignment: &Assignment,
     attempt: &mut Attempt,
     outputs: Vec<Output>,
-    written: Written,
+    (written, printed): (Written, Option<Digest>),
 ) {
     engine.with(|core, now| {
         match written.printed {
@@ -163,7 +170,9 @@ fn commit(
                 let _ = core.write_file(strand, label, attempt.write(), (sink, piece));
             }
         }
-        core.act(now, attempt, Action::Finish(outputs));
+        let audit = printed.map(Audit::of_printed);
+        let end = attempt.act(Action::Finish(outputs)).audited(audit);
+        core.tell(now, end.event);
     });
     output::spill_excess(engine);
 }

@@ -149,6 +149,9 @@ pub fn run(
 
 /// Which tasks take part in kept results, in a run that is recorded or not.
 fn keep_rule(settings: &Settings, recorded: bool, runs: &[RunEntry]) -> KeepRule {
+    if settings.check {
+        return KeepRule::default();
+    }
     let is_new = settings.resume == Resume::New;
     let after_failure = || !is_new && has_ended_badly(runs, &key::job_key(settings));
     KeepRule {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ciel_graph::Policy;
-use ciel_model::Options;
+use ciel_model::{Options, limits};
 use ciel_skywriting::hir::Program;
 use ciel_view::{Durable, GivenOptions};
 
@@ -69,6 +69,12 @@ pub struct Settings {
     pub kept_folder: Option<PathBuf>,
     /// Users, by their numbers, whose shared results are taken whatever their form.
     pub trusted_users: Vec<u32>,
+    /// Files that commands name count by length and last change instead of their content.
+    pub trusts_times: bool,
+    /// Each pure task runs twice, and its results are compared.
+    pub check: bool,
+    /// Pure tasks that run for much longer than others of their function run a second time.
+    pub duplicates: bool,
     /// The file for a trace of the run, open and empty.
     pub trace: Option<Arc<File>>,
     /// The options as a person gave them, for the next process of this run.
@@ -125,6 +131,9 @@ impl Settings {
         Policy {
             keep_going: self.keep_going,
             fail_fast: self.fail_fast,
+            check: self.check,
+            straggler_us: (self.duplicates && !self.serial && !self.check)
+                .then_some(limits::STRAGGLER_US_MIN),
         }
     }
 

@@ -133,6 +133,10 @@ impl World<'_> {
             Effect::ReplyLate { .. } | Effect::SendStarts { .. } => {
                 unreachable!("the home is in this process")
             }
+            Effect::Compare(comparison) => {
+                // Which attempts fail depends on how many there were; what is given does not.
+                assert!(comparison.failure.is_some(), "{comparison:?}");
+            }
             Effect::DropObject(_) | Effect::DeadlineMoved => {}
         }
     }

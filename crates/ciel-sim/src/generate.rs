@@ -88,6 +88,10 @@ pub fn scenario(seed: u64) -> Scenario {
         // Only a retry of their spawner undoes the spawn of a reader, and this one has no retries.
         faults.retain(|(_, fault)| !matches!(fault, Fault::RollBack(_)));
     }
+    let straggles = seed % 12 == 1;
+    if straggles {
+        tasks = stragglers(seed);
+    }
     add_releases(seed, &mut tasks);
     Scenario {
         seed,
@@ -97,7 +101,9 @@ pub fn scenario(seed: u64) -> Scenario {
         fail_fast: policy == 1,
         checkpoints,
         ahead,
-        in_place: in_place && !waits && !cancels && !streams,
+        in_place: in_place && !waits && !cancels && !streams && !straggles,
+        check: !straggles && seed % 5 == 2,
+        stragglers: straggles || seed.is_multiple_of(4),
         tasks,
         faults,
         expectations: Vec::new(),
@@ -204,6 +210,43 @@ fn stage(
         acts,
         ..Definition::default()
     }
+}
+
+/// A root that spawns pure tasks, of which some run for much longer than the others; what they give
+/// has parts, or they print or spawn, so that not all can be overtaken.
+fn stragglers(seed: u64) -> Vec<Definition> {
+    let mut random = Random::new(seed ^ 0x57a6);
+    let count = 8 + random.below(8);
+    let mut root: Vec<Act> = (0..count).map(|_| Act::Construct(Vec::new())).collect();
+    root.extend((0..count).map(|given| Act::Spawn(1, vec![given])));
+    root.extend((count..2 * count).map(Act::Get));
+    let root = Definition {
+        replayable: true,
+        acts: root,
+        ..Definition::default()
+    };
+    let mut acts = vec![Act::Straggle(5_000)];
+    let extra = random.below(6);
+    acts.extend(match extra {
+        0 => vec![Act::Print("1,".to_string())],
+        1 => vec![Act::Spawn(2, Vec::new())],
+        2 => vec![Act::Construct(vec![0]), Act::Publish(0)],
+        _ => Vec::new(),
+    });
+    let replayable = random.one_in(2) || extra == 1;
+    let task = Definition {
+        kind: match random.one_in(2) {
+            true => Kind::Process,
+            false => Kind::Pool('a'),
+        },
+        pure: true,
+        live: false,
+        replayable,
+        retries: random.below(2) as u32,
+        acts,
+        ..Definition::default()
+    };
+    vec![root, task, Definition::default()]
 }
 
 /// A root and tasks that spawn, pass on, cancel, and receive what may be cancelled; nothing fails

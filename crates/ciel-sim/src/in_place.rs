@@ -169,7 +169,7 @@ impl Call {
     fn act(&mut self, scenario: &Scenario, act: &Act, count: usize) -> Option<Option<Vec<Local>>> {
         match act {
             Act::Print(text) => self.text.push_str(text),
-            Act::Pause(_) => {}
+            Act::Pause(_) | Act::Straggle(_) => {}
             Act::Spawn(definition, given) => {
                 let given = call(scenario, *definition, self.pick(given))?;
                 self.text.push_str(&given.text);

@@ -10,8 +10,8 @@
 //! expect failure TaskError failed 3
 //! ```
 //!
-//! Other lines: `serial`, `keep-going`, `fail-fast`, `checkpoints`, `ahead`, `in-place`. It does
-//! not know what a scenario means. Read next: `program`.
+//! Other lines: `serial`, `keep-going`, `fail-fast`, `checkpoints`, `ahead`, `in-place`, `check`,
+//! `stragglers`. It does not know what a scenario means. Read next: `program`.
 
 use std::fmt;
 use std::str::{FromStr, SplitWhitespace};
@@ -46,6 +46,8 @@ impl FromStr for Scenario {
             checkpoints: false,
             ahead: false,
             in_place: false,
+            check: false,
+            stragglers: false,
             tasks: Vec::new(),
             faults: Vec::new(),
             expectations: Vec::new(),
@@ -75,6 +77,8 @@ fn read_line(scenario: &mut Scenario, line: &str) -> Option<()> {
         "checkpoints" => scenario.checkpoints = true,
         "ahead" => scenario.ahead = true,
         "in-place" => scenario.in_place = true,
+        "check" => scenario.check = true,
+        "stragglers" => scenario.stragglers = true,
         "task" => {
             let task = read_task(scenario.tasks.len(), rest)?;
             scenario.tasks.push(task);
@@ -161,6 +165,7 @@ fn read_act(index: usize, text: &str) -> Option<Act> {
         "publish" => Act::Publish(number(&mut words)?),
         "ask" => Act::Ask,
         "pause" => Act::Pause(number(&mut words)?),
+        "straggle" => Act::Straggle(number(&mut words)?),
         "flake" => Act::Flake(number(&mut words)?),
         "fail" => Act::Fail(number(&mut words)?),
         "hang" => Act::Hang,
@@ -207,6 +212,8 @@ impl fmt::Display for Scenario {
             ("checkpoints", self.checkpoints),
             ("ahead", self.ahead),
             ("in-place", self.in_place),
+            ("check", self.check),
+            ("stragglers", self.stragglers),
         ] {
             if said {
                 writeln!(f, "{word}")?;
@@ -282,6 +289,7 @@ fn write_act(act: &Act) -> String {
         Act::Publish(index) => format!("publish {index}"),
         Act::Ask => "ask".to_string(),
         Act::Pause(time) => format!("pause {time}"),
+        Act::Straggle(time) => format!("straggle {time}"),
         Act::Flake(count) => format!("flake {count}"),
         Act::Fail(number) => format!("fail {number}"),
         Act::Hang => "hang".to_string(),

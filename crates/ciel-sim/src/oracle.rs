@@ -414,7 +414,7 @@ impl Machine<'_> {
             }
             Act::Publish(index) => self.publish(frame, strand, *index as usize),
             Act::Ask => strand.actions += 1,
-            Act::Pause(_) => {}
+            Act::Pause(_) | Act::Straggle(_) => {}
             Act::Flake(count) if *count > retries => {
                 return Some(self.fail(frame, strand, "TaskError", "flaked".to_string()));
             }

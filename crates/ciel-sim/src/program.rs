@@ -132,6 +132,8 @@ pub enum Act {
     Ask,
     /// Computes for so many microseconds.
     Pause(u64),
+    /// Computes for so many microseconds in some attempts, and hardly at all in others.
+    Straggle(u64),
     /// Fails in the first so many attempts of this task.
     Flake(u32),
     /// Fails in every attempt, with this code.
@@ -202,6 +204,10 @@ pub struct Scenario {
     pub ahead: bool,
     /// Some children run in place, if they can.
     pub in_place: bool,
+    /// Pure tasks run twice, and their results are compared.
+    pub check: bool,
+    /// Pure tasks that run for long get a second run.
+    pub stragglers: bool,
     /// The program.
     pub tasks: Vec<Definition>,
     /// Faults, by time in microseconds.

@@ -29,6 +29,8 @@ pub const TIMEOUT_US: u64 = 1_000_000;
 pub enum Move {
     /// It computes.
     Wait(u64),
+    /// It computes for so long, or hardly at all.
+    Straggle(u64),
     /// It writes, when it has done so many actions.
     Write(String, u64),
     /// A step that the graph sees.
@@ -304,6 +306,7 @@ impl Script {
                 value: vec![0; 8].into(),
             })),
             Act::Pause(time) => Some(Move::Wait(time)),
+            Act::Straggle(time) => Some(Move::Straggle(time)),
             Act::Flake(count) if failures < count => Some(self.fail("flaked".to_string())),
             Act::Flake(_) => None,
             Act::Fail(number) => Some(self.fail(format!("failed {number}"))),

@@ -45,6 +45,13 @@ fn smaller(scenario: &Scenario) -> impl Iterator<Item = Scenario> {
             ..scenario.clone()
         });
     }
+    if scenario.check || scenario.stragglers {
+        all.push(Scenario {
+            check: false,
+            stragglers: false,
+            ..scenario.clone()
+        });
+    }
     if scenario.ahead {
         all.push(Scenario {
             ahead: false,

@@ -418,6 +418,9 @@ impl<'a> SitesWorld<'a> {
                 attempt: query.attempt.number,
                 reason: Box::new(RerunReason::New),
             }),
+            Effect::Compare(comparison) => {
+                assert!(comparison.failure.is_some(), "{comparison:?}");
+            }
             Effect::DropObject(_) => {}
             effect => unreachable!("{effect:?} at the home"),
         }

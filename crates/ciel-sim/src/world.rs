@@ -34,6 +34,12 @@ pub const HAPPENINGS_MAX: u64 = 200_000;
 /// Microseconds that one act takes at most, beside its declared time.
 const ACT_US_MAX: usize = 100;
 
+/// Microseconds for which a task runs at least before it may be a straggler.
+const STRAGGLER_US: u64 = 200;
+
+/// Of so many attempts that may take long one does.
+pub(crate) const STRAGGLES: usize = 4;
+
 /// Microseconds after which a thread whose script runs for ever looks whether it is to stop.
 const HANG_US: u64 = 10_000;
 
@@ -310,6 +316,14 @@ impl<'a> World<'a> {
         }
         match next {
             Move::Wait(time) => self.schedule(self.now + time, Happening::Act(attempt)),
+            Move::Straggle(time) => {
+                let time = if self.random.one_in(STRAGGLES) {
+                    time
+                } else {
+                    1
+                };
+                self.schedule(self.now + time, Happening::Act(attempt));
+            }
             Move::Write(text, after) => {
                 if !stale {
                     self.write(strand, after, text);
@@ -576,5 +590,7 @@ pub(crate) fn policy_of(scenario: &Scenario) -> Policy {
     Policy {
         keep_going: scenario.keep_going,
         fail_fast: scenario.fail_fast,
+        check: scenario.check,
+        straggler_us: scenario.stragglers.then_some(STRAGGLER_US),
     }
 }

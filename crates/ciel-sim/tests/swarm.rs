@@ -73,6 +73,12 @@ struct Met {
     released: u64,
     /// Children that ran in place.
     called: u64,
+    /// Pure tasks that ran twice for a check.
+    checked: u64,
+    /// Pure tasks that ran for long, so that a second run was started.
+    duplicated: u64,
+    /// Of those, tasks whose second run ended first.
+    overtaken: u64,
 }
 
 impl Met {
@@ -103,6 +109,9 @@ impl Met {
         self.repeated += shown.repeated;
         self.released += shown.released;
         self.called += shown.called;
+        self.checked += shown.counts.checked;
+        self.duplicated += shown.counts.duplicated;
+        self.overtaken += shown.counts.overtaken;
         self.rests += races.clone().filter(|ended| ended.rest).count() as u64;
         self.races += races.clone().filter(|ended| ended.places.len() < 2).count() as u64;
     }
@@ -113,6 +122,9 @@ impl Met {
             self.failed,
             self.shared,
             self.kept,
+            self.checked,
+            self.duplicated,
+            self.overtaken,
             self.retried,
             self.lost,
             self.cancelled,

@@ -84,6 +84,15 @@ pub struct GivenOptions {
     /// Users whose shared results are taken whatever their form.
     #[serde(default)]
     pub trusted_owners: Vec<String>,
+    /// Files that commands name count by length and last change instead of their content.
+    #[serde(default)]
+    pub trusts_times: bool,
+    /// Each pure task runs twice, and its results are compared.
+    #[serde(default)]
+    pub check: bool,
+    /// Stragglers get no duplicate.
+    #[serde(default)]
+    pub no_duplicates: bool,
 }
 
 /// What a run is to survive.

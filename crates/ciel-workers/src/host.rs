@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_engine::{Caller, Event, Reply};
 use ciel_graph::{Assignment, Output};
-use ciel_model::{Audit, Content, Failure, Handle, Label, Name, TaskKey};
+use ciel_model::{Audit, Content, Digest, Failure, Handle, Label, Name, TaskKey};
 use ciel_node::AttemptKey;
 
 use crate::callee::Callee;
@@ -89,6 +89,10 @@ pub trait Host {
     /// A task that is kept across runs ends well with these outputs; it has run here from its start
     /// and has asked nothing. `audit` is what it was seen to do, if it was watched.
     fn keep(&mut self, task: &Assignment, outputs: &[Output], audit: Option<&Audit>);
+
+    /// The digest of all that a pure task has printed, which ends now; none if that is compared
+    /// with nothing, or too much.
+    fn printed(&mut self, task: &Assignment) -> Option<Digest>;
 
     /// A tag that no other start of this process has; 0 is none.
     fn next_tag(&mut self) -> u32;

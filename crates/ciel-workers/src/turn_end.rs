@@ -52,8 +52,27 @@ pub(crate) fn exit(
     if assignment.descriptor.keeping != Keeping::Never && !task.has_observed {
         turn.host.keep(assignment, &outputs, audit.as_deref());
     }
+    let audit = with_printed(turn, task, audit);
     turn.effects.push(Effect::TaskSucceeded);
     Ok(turn.end(task, Action::Finish(outputs), audit))
+}
+
+/// The same with the digest of what the task has printed, if that is compared.
+fn with_printed(
+    turn: &mut Turn<'_>,
+    task: &WorkerTask,
+    audit: Option<Arc<Audit>>,
+) -> Option<Arc<Audit>> {
+    let assignment = &task.assignment;
+    let printed = match assignment.descriptor.pure {
+        true => turn.host.printed(assignment),
+        false => None,
+    };
+    if printed.is_none() {
+        return audit;
+    }
+    let audit = audit.map_or_else(Audit::default, Arc::unwrap_or_clone);
+    Some(Arc::new(Audit { printed, ..audit }))
 }
 
 fn whole_file(content: Content) -> Output {
@@ -88,6 +107,7 @@ fn audit(task: &WorkerTask, audit: Option<wire::Audit>) -> Failed<Option<Arc<Aud
     let audit = Audit {
         effects: audit.effects.into_iter().map(Into::into).collect(),
         read: read.map_err(|refused| task.refuse(refused))?,
+        printed: None,
     };
     Ok(Some(Arc::new(audit)))
 }

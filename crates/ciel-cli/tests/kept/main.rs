@@ -2,7 +2,7 @@
 //! task that runs says why, and what is damaged is never used.
 //!
 //! Commands tell on standard error that they ran, which no result depends on. Read first:
-//! `support`; then `cleaning`, `compared`, `random`, `sharing`.
+//! `support`; then `cleaning`, `compared`, `random`, `sharing`, `twice`.
 
 mod cleaning;
 mod compared;
@@ -10,6 +10,7 @@ mod random;
 mod sharing;
 #[path = "../support/mod.rs"]
 mod support;
+mod twice;
 
 use std::fs;
 use std::path::PathBuf;

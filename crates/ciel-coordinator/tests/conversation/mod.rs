@@ -50,7 +50,7 @@ impl Conversation {
     pub fn begin() -> Conversation {
         let policy = Policy {
             keep_going: true,
-            fail_fast: false,
+            ..Policy::default()
         };
         let mut coordinator = Coordinator::new(policy, true);
         let records = Records::default();

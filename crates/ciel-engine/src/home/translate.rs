@@ -33,6 +33,7 @@ fn subject(action: &Action) -> Option<AttemptKey> {
         | Action::DropObject(_)
         | Action::FindResult { .. }
         | Action::AttemptFailed { .. }
+        | Action::Compare(_)
         | Action::Ended(_)
         | Action::JobEnded(_) => return None,
     };
@@ -125,6 +126,7 @@ pub(crate) fn effect_of(action: Action) -> Effect {
             left,
             to,
         },
+        Action::Compare(comparison) => Effect::Compare(comparison),
         Action::Ended(summary) => Effect::TaskEnded(summary),
         Action::JobEnded(outcome) => Effect::JobEnded(outcome),
         Action::Strand(_) => unreachable!("the coordinator keeps those to itself"),

@@ -285,6 +285,7 @@ fn done(effect: &Effect) -> Option<String> {
         Effect::JobEnded(_) => "job ended".to_string(),
         Effect::Quiet => "quiet".to_string(),
         Effect::ReplyLate { .. } | Effect::SendStarts { .. } => unreachable!("the home is here"),
+        Effect::Compare(_) => "compare two runs".to_string(),
         Effect::TaskEnded(_) | Effect::Happened { .. } => return None,
     })
 }

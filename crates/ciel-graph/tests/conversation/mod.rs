@@ -30,6 +30,8 @@ impl Conversation {
         let policy = Policy {
             keep_going: text.contains("# keep-going"),
             fail_fast: text.contains("# fail-fast"),
+            check: text.contains("# check\n"),
+            straggler_us: text.contains("# stragglers\n").then_some(100),
         };
         let mut conversation = Conversation {
             graph: Graph::new(policy),
@@ -456,6 +458,10 @@ fn print(action: &Action) -> String {
                 "attempt of {} failed, {left} left: {}",
                 task.what, failure.message
             )
+        }
+        Action::Compare(comparison) => {
+            let outputs: Vec<u32> = comparison.outputs.iter().map(|one| one.0).collect();
+            format!("compare {}: outputs {outputs:?}", comparison.task.what)
         }
         Action::Happened(happening) => {
             format!("happened {}: {:?}", happening.label.what, happening.moment)

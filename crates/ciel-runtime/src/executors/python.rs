@@ -112,7 +112,7 @@ fn command(settings: &Settings, is_job: bool, shared: Shared<'_>) -> WorkerComma
     }
     if settings.serial {
         environment.push(variable("CIEL_SERIAL", "1".into()));
-    } else if let Some(path) = shared.idle_cores.filter(|_| settings.timeout_us.is_none()) {
+    } else if let Some(path) = shared.idle_cores.filter(|_| may_keep_children(settings)) {
         environment.push(variable("CIEL_IDLE_CORES", path.into()));
     }
     if let Some(module_path) = module_path {
@@ -125,6 +125,11 @@ fn command(settings: &Settings, is_job: bool, shared: Shared<'_>) -> WorkerComma
         environment,
         hint: Some(HINT),
     }
+}
+
+/// Whether children may run as calls: those have no time limit, and cannot run a second time.
+fn may_keep_children(settings: &Settings) -> bool {
+    settings.timeout_us.is_none() && !settings.check
 }
 
 /// Workers may be in another folder when they need it.

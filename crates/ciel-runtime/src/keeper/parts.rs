@@ -3,7 +3,9 @@
 //! It reads payloads only to name what changed. Read next: `ciel_kept::Parts`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -136,6 +138,16 @@ pub(super) fn files_named(
         Some((input, read))
     };
     files.filter_map(input).collect()
+}
+
+/// Stands for the content of a file whose times are trusted: its length and its last change.
+pub(super) fn stamp_of(path: &Path) -> Option<Digest> {
+    let found = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
+    let mut hasher = Hasher::default();
+    for part in [found.len(), found.mtime() as u64, found.mtime_nsec() as u64] {
+        hasher.update(&part.to_be_bytes());
+    }
+    Some(hasher.finish())
 }
 
 /// The words of all texts in a value.

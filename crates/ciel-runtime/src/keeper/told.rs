@@ -8,7 +8,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use ciel_engine::ResultQuery;
 use ciel_graph::{Assignment, Entry, Output};
-use ciel_model::{Audit, Content, Descriptor, Keeping, Resolution};
+use ciel_model::{Audit, Content, Descriptor, Digest, Keeping, Resolution};
 use ciel_node::AttemptKey;
 use ciel_ordered::{Piece, Sink};
 use ciel_store::ObjectName;
@@ -48,6 +48,16 @@ pub(crate) fn tell_begun(engine: &Engine, assignment: &Assignment) {
             })),
         );
     }
+}
+
+/// The digest of what a command printed, if that is compared with another run of it.
+pub(crate) fn printed_digest(
+    engine: &Engine,
+    assignment: &Assignment,
+    text: Option<&Bytes>,
+) -> Option<Digest> {
+    let is_checked = engine.settings.check && assignment.descriptor.pure;
+    text.filter(|_| is_checked).map(|text| Digest::of(text))
 }
 
 /// Has the result of a task kept that was watched, if its promise or `audit` allows that: nothing

@@ -2,6 +2,9 @@
 //!
 //! It does not know what came before. Read next: `cleanup`.
 
+use std::sync::atomic::Ordering;
+
+use ciel_graph::Counts;
 use ciel_journal::Journal;
 use ciel_view::RunEndRecord;
 use ciel_view::records::EndRecord;
@@ -11,6 +14,7 @@ use super::Outcome;
 use super::ended::{EndedRun, Leaving};
 use super::result::shown;
 use crate::cleanup::{USELESS, leave_folder};
+use crate::core::Core;
 use crate::death;
 use crate::engine::Engine;
 use crate::error::RunError;
@@ -33,7 +37,7 @@ pub(super) fn finish(
         .take()
         .expect("the threads go home when the job has ended");
     let ending = core.stopped_commands.described(ending);
-    let counts = core.counts();
+    let counts = counts(engine, &core);
     let reruns = core.reruns.all();
     let elapsed_us = engine.now();
     let processor_us = core.processor_us() + ciel_spawner::own_processor_us();
@@ -89,6 +93,14 @@ pub(super) fn finish(
         resumable,
         leaving: Leaving::of(engine.folder.clone()),
     })
+}
+
+/// How many tasks there were, with those whose second runs differed.
+fn counts(engine: &Engine, core: &Core) -> Counts {
+    Counts {
+        differing: engine.differing.load(Ordering::Relaxed),
+        ..core.counts()
+    }
 }
 
 /// Writes the last of the history and of the journal; gives what went wrong in the run first.

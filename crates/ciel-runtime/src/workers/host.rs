@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_engine::{Caller, Event, Reply};
 use ciel_graph::{Assignment, Output};
-use ciel_model::{Audit, Content, Failure, Handle, Label, Name, TaskKey};
+use ciel_model::{Audit, Content, Digest, Failure, Handle, Hasher, Label, Name, TaskKey};
 use ciel_node::AttemptKey;
 use ciel_workers::{Callee, Failed, Host, Json, Scratch};
 
@@ -113,6 +113,24 @@ impl Host for WorkerHost<'_> {
     fn keep(&mut self, task: &Assignment, outputs: &[Output], audit: Option<&Audit>) {
         let written = self.workers.take_written(task);
         keeper::keep_watched(self.engine(), task, outputs, (written, audit));
+    }
+
+    fn printed(&mut self, task: &Assignment) -> Option<Digest> {
+        if !self.engine().settings.check {
+            return None;
+        }
+        let mut hasher = Hasher::default();
+        let mut file = None;
+        for segment in self.workers.take_written(task)? {
+            // How the text was cut into pieces does not count.
+            if segment.file != file {
+                hasher.update(segment.file.as_deref().unwrap_or_default().as_bytes());
+                hasher.update(&[0]);
+            }
+            hasher.update(&segment.bytes);
+            file = segment.file;
+        }
+        Some(hasher.finish())
     }
 
     fn next_tag(&mut self) -> u32 {

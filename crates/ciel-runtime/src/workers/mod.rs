@@ -248,7 +248,8 @@ impl Workers {
         file: Option<&str>,
         (after, bytes): (u64, &[u8]),
     ) {
-        if task.descriptor.keeping == Keeping::Never {
+        let is_checked = self.engine.settings.check && task.descriptor.pure;
+        if task.descriptor.keeping == Keeping::Never && !is_checked {
             return;
         }
         let mut printed = self.printed.borrow_mut();

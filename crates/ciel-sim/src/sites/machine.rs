@@ -19,7 +19,7 @@ use crate::begun::spawns_begun;
 use crate::entry::{CHECKPOINT, end_of, may_compact};
 use crate::program::Kind;
 use crate::script::{Move, Script};
-use crate::world::{Mood, Process, capacity_of, ready};
+use crate::world::{Mood, Process, STRAGGLES, capacity_of, ready};
 
 /// Microseconds that one act takes at most, beside its declared time.
 const ACT_US_MAX: usize = 200;
@@ -225,6 +225,14 @@ impl Machine {
         }
         match process.script.advance(common.scenario, failures) {
             Move::Wait(time) => self.schedule(common, common.now + time, Local::Act(attempt)),
+            Move::Straggle(time) => {
+                let time = if common.random.one_in(STRAGGLES) {
+                    time
+                } else {
+                    1
+                };
+                self.schedule(common, common.now + time, Local::Act(attempt));
+            }
             Move::Write(text, after) => {
                 let mut to_home = Vec::new();
                 self.site

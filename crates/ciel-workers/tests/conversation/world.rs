@@ -12,8 +12,8 @@ use ciel_coordinator::Coordinator;
 use ciel_engine::{Caller, Effect as Order, Engine, Event, Reply};
 use ciel_graph::{self as graph, Assignment, Output, Policy, Step};
 use ciel_model::{
-    AttemptNumber, Audit, Class, Content, Descriptor, Failure, Handle, Input as TaskInput, Label,
-    Micros, Name, Options, Pool, Refused, Resources, TaskKey,
+    AttemptNumber, Audit, Class, Content, Descriptor, Digest, Failure, Handle, Input as TaskInput,
+    Label, Micros, Name, Options, Pool, Refused, Resources, TaskKey,
 };
 use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 use ciel_protocol::wire::{Hello, PoolPolicy, WorkerMessage, worker_message::Kind};
@@ -113,6 +113,10 @@ impl Host for Machines {
     }
 
     fn keep(&mut self, _: &Assignment, _: &[Output], _: Option<&Audit>) {}
+
+    fn printed(&mut self, _: &Assignment) -> Option<Digest> {
+        None
+    }
 
     fn is_stopping(&mut self, attempt: AttemptKey) -> bool {
         self.engine.is_stopping(attempt)

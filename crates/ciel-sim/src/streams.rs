@@ -2,7 +2,8 @@
 //!
 //! A reader gets the value of a stream when its producer has ended well, as a process gets the end
 //! of a file; until then it looks again and again, in its slot. Some streams are direct: their
-//! value is in the world and in no object. It does not know what a reader does with it. Read next: `world`.
+//! value is in the world and in no object. It does not know what a reader does with it. Read next:
+//! `world`.
 
 use ciel_graph::{Carriage, Output, Step};
 use ciel_model::{Handle, Resolution};

@@ -2,10 +2,10 @@
 //!
 //! For a check both runs come to their end, and the shell compares what they gave; the job
 //! continues with the first result. For a straggler the run that ends first gives the result, and
-//! the other one is stopped. A duplicate is a task of its own, last in serial order, so that it runs where
-//! nothing else is ready; nobody can name its outputs, and what it prints is dropped. It spawns
-//! nothing: one that tries to is given up. It does not know which tasks run for long. Read next:
-//! `stragglers`, which does.
+//! the other one is stopped. A duplicate is a task of its own, last in serial order, so it runs
+//! where nothing else is ready; nobody can name its outputs, and what it prints is dropped. It
+//! spawns nothing: one that tries to is given up. It does not know which tasks run for long. Read
+//! next: `stragglers`, which does.
 
 use std::sync::Arc;
 

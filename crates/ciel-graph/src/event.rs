@@ -9,6 +9,7 @@ use ciel_model::{
     WaitEnd, limits,
 };
 
+pub use crate::policy::Policy;
 use crate::second_runs::Comparison;
 use crate::story::Moment;
 pub use crate::strand_change::StrandChange;
@@ -591,18 +592,4 @@ pub struct TaskSummary {
     pub ran_us: Micros,
     /// Why no kept result was used for it, if one was looked up.
     pub rerun: Option<RerunReason>,
-}
-
-/// What a failure does to the rest of the job.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Policy {
-    /// All spawned tasks finish, whatever fails.
-    pub keep_going: bool,
-    /// The task that fails first in time ends the job.
-    pub fail_fast: bool,
-    /// Each pure task that runs outside of the engine runs twice, and its results are compared.
-    pub check: bool,
-    /// Microseconds for which a pure task runs at least before it may be a straggler, of which a
-    /// duplicate is started; none if none is.
-    pub straggler_us: Option<Micros>,
 }

@@ -5,10 +5,10 @@
 //! (finish, fail, retry), `rollback` and `replay` (rerun a strand, from an action or whole),
 //! `replay_inputs` (what it demanded), `streams` (outputs that are read while they are written),
 //! `cancel`, `duplicate` and `stragglers` (second runs of pure tasks), `recovery` (another process
-//! continues), `lineage` and `reconstruct` (recompute lost
-//! files), `objects` and `table` (results and their holders), `release` (results that no task can
-//! name), `verdict` (the job's failure and end), `story` and `view` (queries of users), `functions`
-//! (counts of tasks), `check` (invariants). Each handler reads the state of one task and moves it to the next; a stale event
+//! continues), `lineage` and `reconstruct` (recompute lost files), `objects` and `table` (results
+//! and their holders), `release` (results that no task can name), `verdict` (the job's failure and
+//! end), `story` and `view` (queries of users), `functions` (counts of tasks), `check`
+//! (invariants). Each handler reads the state of one task and moves it to the next; a stale event
 //! finds no task of its attempt and changes nothing.
 
 use std::collections::BTreeSet;

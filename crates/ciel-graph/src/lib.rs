@@ -21,6 +21,7 @@ mod kept;
 mod later;
 mod lineage;
 mod objects;
+mod policy;
 mod reconstruct;
 mod recovery;
 mod release;

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import ciel
@@ -146,7 +147,7 @@ def divided(count: int, seconds: float) -> None:
     print(json.dumps({"clock_ns": time.monotonic_ns() - began}))
 
 
-PROGRAMS = {
+PROGRAMS: dict[str, Callable[..., None]] = {
     "wide": wide,
     "waiting": waiting,
     "called": called,

@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ciel import _native
 from ciel._failed_task import FOLDER
+from ciel._freeze import note_modules
 from ciel._project import is_project_file
 from ciel._questions import questions_of
 from ciel._seen import EFFECTS_MAX, Seen, Stamp
+from ciel._sources import files_of
 from ciel._strand import Strand, here
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ def install(process: Watched) -> None:
     is_project_file(__file__)  # which finds the folders of Python, once
     if _process is None:
         sys.addaudithook(_hook)
+        note_modules(_on_named)
     _process = process
     _temporary = os.path.abspath(os.environ.get("TMPDIR") or "/tmp") + os.sep
     failed = os.environ.get(FOLDER, "")
@@ -136,6 +139,21 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
     except Exception as error:  # one that left the hook would fail what the program does
         for strand in strands:
             _seen(strand).note(f"did what the audit cannot read: {event}: {error!r}")
+    finally:
+        _inside.is_busy = False
+
+
+def _on_named(module: str) -> None:
+    """An argument or a result names a function or class of that module: its code counts like a file
+    that was read, since the code of the task need not lead there.
+    """
+    strand = here.strand
+    if strand is None or _inside.is_busy or module.startswith("ciel."):
+        return
+    _inside.is_busy = True
+    try:
+        for path in files_of(module):
+            _seen(strand).read.setdefault(path, _stamp(path))
     finally:
         _inside.is_busy = False
 

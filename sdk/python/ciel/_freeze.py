@@ -86,15 +86,41 @@ def freeze(
         freezing.number = outer
 
 
+class _Noting:
+    """Who is told of the modules whose functions and classes a value names, if anybody."""
+
+    note: Callable[[str], None] | None = None
+
+
+def note_modules(note: Callable[[str], None]) -> None:
+    """From now on `note` gets the module of each function and class that a thawed value names."""
+    _Noting.note = note
+
+
+class _NotingUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str, /) -> Any:
+        """As always, after the note."""
+        if _Noting.note is not None:
+            _Noting.note(module)
+        return super().find_class(module, name)
+
+
 def thaw(
     data: Any, references: Thaw | None = None, buffers: Sequence[Any] | None = None
 ) -> Any:
     """The value of a pickle; `references` returns the i-th future."""
     outer, freezing.thaw = freezing.thaw, references
     try:
+        if _Noting.note is not None and _names_something(data):
+            return _NotingUnpickler(io.BytesIO(data), buffers=buffers).load()
         return pickle.loads(data, buffers=buffers)
     finally:
         freezing.thaw = outer
+
+
+def _names_something(data: Any) -> bool:
+    """Whether a pickle may name functions or classes: it has the byte of that instruction."""
+    return b"\x93" in (data if type(data) is bytes else bytes(data))
 
 
 class Snapshot:
@@ -216,7 +242,8 @@ def _value_with_buffers(view: memoryview, references: Thaw | None) -> Any:
     entries = [_ENTRY.unpack_from(view, begin + i * _ENTRY.size) for i in range(count)]
     view = view.toreadonly()
     buffers = [view[offset : offset + length] for offset, length, _ in entries]
-    return thaw(view, references, buffers)
+    pickled = view[: entries[0][0]] if entries else view
+    return thaw(pickled, references, buffers)
 
 
 def by_value(value: Any) -> bytes:

@@ -3,7 +3,7 @@
 A value belongs to the process, not to the task that happens to make it: `make` runs outside of any
 task, what it prints is talk, and nothing about it is recorded. Values are dropped when memory is
 short. This module knows neither the engine nor how a worker gives turns. Read next:
-`_once_of.py` for values of inputs; `_worker_process.py`, which calls `relieve`.
+`_worker_process.py`, which calls `relieve`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+from typing import Any, Generic, TypeVar, cast, overload
 from weakref import WeakValueDictionary
 
 from ciel._call import Definition, named
 from ciel._code import find
 from ciel._freeze import by_value
+from ciel._future import Future
+from ciel._native import File, Value
 from ciel._strand import here
-
-if TYPE_CHECKING:
-    from ciel._future import Future
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -131,11 +130,42 @@ def once(make: Any, input: Future[Any] | None = None) -> Any:
     the object by futures of their own. Waits for `input`, and raises its failure; raises TypeError
     if it is no future.
     """
-    if input is None:
-        return Once(make)
-    from ciel._once_of import once_of
+    return Once(make) if input is None else _value_of(make, input)
 
-    return once_of(make, input)
+
+_of_input: WeakValueDictionary[Hashable, Once[Any]] = WeakValueDictionary()
+"""What was made of inputs, as long as it is kept."""
+
+
+def _value_of(make: Callable[[Any], Any], given: Future[Any]) -> Any:
+    if not isinstance(given, Future):
+        raise TypeError(
+            f"ciel.once takes a Future as its input, not {type(given).__name__}: annotate the "
+            "parameter of the task as ciel.Future, so that it gets the reference"
+        )
+    given._strand.check_here()
+    given._strand.wait([given], False, None)
+    key = (make, _identity(given))
+    found = _of_input.get(key)
+    if found is None:
+        _check_takes_one(make)
+        value = given.result()
+        found = Once(lambda: make(value))
+        found()
+        _of_input[key] = found
+    return found()
+
+
+def _identity(given: Future[Any]) -> Hashable:
+    """The same for all references to one object, in all tasks of this process: by the file of the
+    object, or by its bytes, if these are few.
+    """
+    known = given._known
+    if type(known) is File:
+        return known.path
+    if type(known) is Value and not known.references:
+        return (known.form, bytes(known.data))
+    return cast(Hashable, known)
 
 
 _kept: OrderedDict[Once[Any], None] = OrderedDict()
@@ -213,7 +243,7 @@ def _check(make: Any) -> None:
         pass
 
 
-def check_takes_one(make: Any) -> None:
+def _check_takes_one(make: Any) -> None:
     """Raises TypeError if `make` cannot be called with one argument."""
     try:
         inspect.signature(make).bind(None)

@@ -97,6 +97,20 @@ def whole_module(name: str, source: Source) -> tuple[list[bytes], list[str]]:
     return [*parts_of(code)], [*_imports(names_of(code).imports, package)]
 
 
+@functools.cache
+def files_of(module: str) -> tuple[str, ...]:
+    """The files of the program in which a module lies, and all modules that it imports."""
+    found: dict[str, str] = {}
+    ahead = [module]
+    while ahead:
+        name = ahead.pop()
+        source = None if name in found else source_of(name)
+        if source is not None:
+            found[name] = source.file
+            ahead += whole_module(name, source)[1]
+    return tuple(sorted(set(found.values())))
+
+
 def _imports(imports: tuple[tuple[int, str, tuple[str, ...]], ...], package: str) -> Iterator[str]:
     for level, module, names in imports:
         if level:

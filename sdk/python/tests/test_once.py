@@ -351,4 +351,4 @@ def mistaken(values: ciel.Future[list[int]]) -> Any:
 
 def test_function_that_does_not_take_the_input_is_refused() -> None:
     with pytest.raises(TypeError, match="no_arguments cannot be called with the value"):
-        testing.run(lambda: mistaken.spawn(numbers.spawn(3).later).result())
+        testing.run(lambda: mistaken.spawn(numbers.spawn(3)).result())

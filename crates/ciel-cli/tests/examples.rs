@@ -64,6 +64,82 @@ fn wordcount_gives_what_is_expected() {
     expect_expected("wordcount");
 }
 
+/// The folder of the samples, with its data made.
+fn samples() -> Place {
+    let place = Place::new();
+    for name in ["samples.py", "make_samples.py"] {
+        let file = repository().join("examples/samples").join(name);
+        place.file(name, fs::read(file).unwrap());
+    }
+    make_samples(&place, &["data"]);
+    place
+}
+
+fn make_samples(place: &Place, words: &[&str]) {
+    let mut command = std::process::Command::new(python());
+    command.arg("make_samples.py").args(words);
+    let ended = command.current_dir(place.path(".")).status().unwrap();
+    assert!(ended.success());
+}
+
+fn run_samples(place: &Place, options: &[&str]) -> Ended {
+    run_file(place, options, place.path("samples.py"), &[])
+}
+
+#[test]
+fn samples_rerun_only_what_a_repair_or_an_edit_has_changed() {
+    if !runs_python("samples", "") {
+        return;
+    }
+    let place = samples();
+    let failed = run_samples(&place, &["-j2"]);
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let failure = "s60: '?' is no base";
+    assert!(failed.stderr.contains(failure), "{}", failed.stderr);
+    make_samples(&place, &["--repair", "data"]);
+    let repaired = run_samples(&place, &["-j2"]);
+    assert_eq!(repaired.stdout, expected("samples"), "{}", repaired.stderr);
+    let kept = "118 of 121 kept";
+    assert!(repaired.stderr.contains(kept), "{}", repaired.stderr);
+    let program = place.read("samples.py");
+    let edits = [
+        (
+            "letters = \"\"",
+            "letters = \"\"  # none yet",
+            "121 of 121 kept",
+        ),
+        (
+            "FREQUENT = 12",
+            "FREQUENT = 11",
+            "60 of 121 kept; call: code changed: samples.py:12 (60 tasks)",
+        ),
+    ];
+    for (before, after, kept) in edits {
+        place.file("samples.py", program.replacen(before, after, 1));
+        let edited = run_samples(&place, &["-j2", "--kept"]);
+        assert_eq!(edited.code, Some(0), "{}", edited.stderr);
+        assert!(edited.stderr.contains(kept), "{after}: {}", edited.stderr);
+    }
+}
+
+#[test]
+fn samples_give_what_is_expected() {
+    if !runs_python("samples in every mode", "") {
+        return;
+    }
+    for mode in MODES {
+        let place = samples();
+        make_samples(&place, &["--repair", "data"]);
+        let ended = run_samples(&place, mode);
+        assert_eq!(
+            ended.stdout,
+            expected("samples"),
+            "{mode:?} {}",
+            ended.stderr
+        );
+    }
+}
+
 #[test]
 fn search_gives_what_is_expected() {
     expect_expected("search");

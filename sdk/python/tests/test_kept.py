@@ -140,6 +140,39 @@ def test_marked_task_is_taken_after_a_run_that_ended_well(tmp_path: Path) -> Non
     assert run(tmp_path, "--kept")[0] == ["read", "written"]
 
 
+CHAIN = '''
+import sys
+
+import ciel
+
+
+@ciel.task
+def first(n: int) -> bytes:
+    print("ran first", n, file=sys.stderr)
+    return b"%d" % n
+
+
+@ciel.task
+def second(given: bytes) -> int:
+    print("ran second", given.decode(), file=sys.stderr)
+    return int(given) * 2
+
+
+def main() -> list[int]:
+    firsts = [first.spawn(n) for n in range(3)]
+    return [second.spawn(one).result() for one in firsts]
+'''
+
+
+def test_task_that_was_given_a_future_is_taken_in_the_next_run(tmp_path: Path) -> None:
+    """Results of such tasks were kept without their inputs in the key, and never found again."""
+    (tmp_path / "job.py").write_text(CHAIN)
+    assert len(run(tmp_path)[0]) == 6
+    assert run(tmp_path, "--kept")[0] == []
+    edit(tmp_path / "job.py", "for n in range(3)]", "for n in (0, 1, 5)]")
+    assert run(tmp_path, "--kept")[0] == ["first 5", "second 5"]
+
+
 def foretold(folder: Path, *options: str) -> dict[str, list[str]]:
     """What `ciel run -n` tells of each function: fates and reasons of its tasks."""
     command = os.environ.get("CIEL_COMMAND") or shutil.which("ciel")

@@ -4,6 +4,7 @@
 
 use ciel_engine::Event;
 use ciel_graph::{self as graph, Step, TaskSummary};
+use ciel_model::TaskKey;
 
 use super::Core;
 use crate::kept::{Request, send};
@@ -24,8 +25,8 @@ impl Core {
             return;
         };
         let is_known = !self.followed.insert(parent);
-        if let Some(query) = self.engine.query_for(*task).filter(|_| !is_known) {
-            send(&self.kept, Request::Begun(query));
+        if !is_known {
+            self.tell_begun(*task);
         }
         self.followed.insert(child);
         send(
@@ -36,6 +37,13 @@ impl Core {
                 child,
             },
         );
+    }
+
+    /// Says what a task was given, if all of that is known by its content.
+    pub(crate) fn tell_begun(&self, task: TaskKey) {
+        if let Some(query) = self.engine.query_for(task) {
+            send(&self.kept, Request::Begun(query));
+        }
     }
 
     /// A task has left the graph.

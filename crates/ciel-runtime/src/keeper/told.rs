@@ -75,8 +75,9 @@ pub(crate) fn keep_watched(
     let is_harmless = audit.is_some_and(|audit| audit.effects.is_empty());
     let is_kept = is_harmless || has_promised(&assignment.descriptor);
     let staged = is_kept.then(|| staged(engine, assignment, outputs));
-    if is_kept {
-        tell_begun(engine, assignment);
+    if is_kept && assignment.descriptor.keeping != Keeping::Never {
+        // The worker has taken what the assignment gave it, so the graph is asked.
+        engine.lock().tell_begun(assignment.task);
     }
     let ended = EndedTask {
         attempt: AttemptKey {

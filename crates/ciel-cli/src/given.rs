@@ -56,7 +56,7 @@ pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOpti
             false => Trust::Content,
         },
         check: given.check,
-        no_duplicates: given.no_duplicates,
+        duplicates: given.duplicates,
         trace: told.trace.clone(),
         new: false,
         json: told.json,
@@ -91,7 +91,7 @@ pub fn given(options: &RunOptions) -> GivenOptions {
         trusted_owners: options.trust_owner.clone(),
         trusts_times: options.trust == Trust::Mtime,
         check: options.check,
-        no_duplicates: options.no_duplicates,
+        duplicates: options.duplicates,
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
             "--trust-owner=root",
             "--trust=mtime",
             "--check",
-            "--no-duplicates",
+            "--duplicates",
             "-m",
             "package.job",
             "-x",

@@ -249,9 +249,10 @@ pub struct RunOptions {
     /// any differ
     #[arg(long, conflicts_with = "kept")]
     pub check: bool,
-    /// Start no duplicate of a pure task that runs for much longer than others of its function
+    /// Run a pure task a second time where nothing else is ready, if it takes much longer than
+    /// others of its function; the first to end gives the result
     #[arg(long)]
-    pub no_duplicates: bool,
+    pub duplicates: bool,
     /// Run all spawned tasks to the end even if some fail
     #[arg(short, long)]
     pub keep_going: bool,

@@ -149,7 +149,7 @@ pub fn settings(
         trusted_users: owners::numbers(&options.trust_owner)?,
         trusts_times: options.trust == Trust::Mtime,
         check: options.check,
-        duplicates: !options.no_duplicates,
+        duplicates: options.duplicates,
         trace: options.trace.as_deref().map(trace::open).transpose()?,
         given: given::given(options),
     })

@@ -62,7 +62,8 @@ impl Engine {
         let can_continue = slots.any(|slot| alive.runs(slot))
             || self.node().awaits_worker()
             || self.graph().awaits_results()
-            || self.next_deadline().is_some();
+            || self.graph().next_time_limit().is_some()
+            || self.node().next_deadline().is_some();
         let has_begun = self.graph().counts().spawned > 0;
         (has_begun && !is_over && !can_continue).then(|| self.describe())
     }

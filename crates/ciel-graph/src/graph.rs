@@ -112,10 +112,14 @@ impl Graph {
         &self.order
     }
 
+    /// When the next time limit of a task or of a wait is over.
+    pub fn next_time_limit(&self) -> Option<Micros> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
     /// When [`Event::Ticked`] is wanted at the latest.
     pub fn next_deadline(&self) -> Option<Micros> {
-        let deadline = self.deadlines.first().map(|(at, _)| *at);
-        [deadline, self.stragglers.next_look()]
+        [self.next_time_limit(), self.stragglers.next_look()]
             .into_iter()
             .flatten()
             .min()

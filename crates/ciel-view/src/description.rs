@@ -90,9 +90,9 @@ pub struct GivenOptions {
     /// Each pure task runs twice, and its results are compared.
     #[serde(default)]
     pub check: bool,
-    /// Stragglers get no duplicate.
+    /// Stragglers get a duplicate.
     #[serde(default)]
-    pub no_duplicates: bool,
+    pub duplicates: bool,
 }
 
 /// What a run is to survive.

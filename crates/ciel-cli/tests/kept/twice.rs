@@ -129,7 +129,7 @@ fn straggler() -> Place {
 #[test]
 fn straggler_is_overtaken_by_its_duplicate() {
     let place = straggler();
-    let ended = place.run(&["run", "-j2", "job.sw"]);
+    let ended = place.run(&["run", "-j2", "--duplicates", "job.sw"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(ended.stdout, "\"7\\n\"\n");
     let told = "1 duplicated, 1 overtaken by their duplicates";
@@ -140,16 +140,9 @@ fn straggler_is_overtaken_by_its_duplicate() {
 }
 
 #[test]
-fn straggler_gets_no_duplicate_if_that_is_switched_off() {
+fn straggler_gets_no_duplicate_if_none_is_wanted() {
     let place = straggler();
-    let words = [
-        "run",
-        "-j2",
-        "--no-duplicates",
-        "--timeout",
-        "2.5",
-        "job.sw",
-    ];
+    let words = ["run", "-j2", "--timeout", "2.5", "job.sw"];
     let ended = place.run(&words);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert!(!ended.stderr.contains("duplicate"), "{}", ended.stderr);

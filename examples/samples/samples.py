@@ -44,5 +44,5 @@ def main(folder: str = "data") -> dict[str, int]:
     samples = sorted(Path(folder).glob("*.txt"))
     names = [sample.stem for sample in samples]
     counts = [ciel.sh(COUNT, reads=sample, options=COUNTING) for sample in samples]
-    calls = [call.spawn(name, count) for name, count in zip(names, counts, strict=True)]
-    return join.spawn(names, calls).result()
+    calls = [call.spawn(name, one.later) for name, one in zip(names, counts, strict=True)]
+    return join.spawn(names, [one.later for one in calls]).result()

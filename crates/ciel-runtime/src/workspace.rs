@@ -407,6 +407,10 @@ impl Workspace for TaskWorkspace<'_> {
         if let Some(folder) = self.packed.get(&index) {
             return Ok(folder.clone());
         }
+        if self.assignment.descriptor.streams.outputs.contains(&index) {
+            let why = format!("the output {name:?} is a folder, which cannot be a stream");
+            return Err(Refused::new(why).hint("name in `stream` only outputs that are files"));
+        }
         let (task, attempt) = (self.assignment.label.name, self.assignment.attempt);
         let scratch = self.engine.folder.scratch();
         let made = scratch.folder(task.0, attempt.0, &format!("folder.{name}"));

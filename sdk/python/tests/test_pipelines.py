@@ -106,3 +106,10 @@ def test_reader_starts_before_its_producer_has_ended(
 def test_stream_that_is_no_stream_is_refused(session: ciel.Session) -> None:
     with pytest.raises(TypeError, match=r"stdout must be ciel\.stream"):
         session.sh("true", stdout=3)  # type: ignore[call-overload]
+
+
+def test_folder_is_no_stream(session: ciel.Session) -> None:
+    # The archive of the folder was to be written into a pipe that nobody read.
+    made = session.sh("touch {out/}/file", stdout=ciel.stream)
+    with pytest.raises(ciel.CielError, match="is a folder, which cannot be a stream"):
+        made.result()

@@ -10,7 +10,6 @@ use std::time::Duration;
 use ciel_graph::{Event, JobOutcome};
 use ciel_model::{Failure, FailureKind, Label, Name};
 use ciel_spawner::Cookie;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
@@ -18,6 +17,7 @@ use crate::core::Order;
 use crate::engine::Engine;
 use crate::error::RunError;
 use crate::executors::Launch;
+use crate::interrupts::Interrupt;
 use crate::observer::{Progress, Report};
 use crate::spawning::Spawning;
 use crate::watchdog::Watchdog;
@@ -56,7 +56,7 @@ struct IoThread {
 /// The life of the thread; ends when the job is over and every process is gone.
 pub(crate) fn run_thread(
     engine: Arc<Engine>,
-    orders: UnboundedReceiver<Order>,
+    (orders, interrupts): (UnboundedReceiver<Order>, UnboundedReceiver<Interrupt>),
     cookie: Cookie,
 ) -> std::io::Result<Ended> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -82,23 +82,24 @@ pub(crate) fn run_thread(
             watchdog: Watchdog::default(),
             is_stalled: false,
         };
-        let ended = shell.run(orders).await;
+        let ended = shell.run(orders, interrupts).await;
         shell.engine.followers.close();
         if let Some(socket) = &socket {
             socket.close().await;
         }
         ended
-    })?;
+    });
     drop(local);
     runtime.shutdown_background();
     Ok(ended)
 }
 
 impl IoThread {
-    async fn run(&mut self, mut orders: UnboundedReceiver<Order>) -> std::io::Result<Ended> {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut hang_up = signal(SignalKind::hangup())?;
+    async fn run(
+        &mut self,
+        mut orders: UnboundedReceiver<Order>,
+        mut interrupts: UnboundedReceiver<Interrupt>,
+    ) -> Ended {
         let mut progress = tokio::time::interval(Duration::from_millis(PROGRESS_MS));
         progress.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut over = false;
@@ -109,9 +110,7 @@ impl IoThread {
                 .min();
             tokio::select! {
                 biased;
-                _ = interrupt.recv() => self.on_interrupt(),
-                _ = terminate.recv() => self.on_interrupt(),
-                _ = hang_up.recv() => self.on_interrupt(),
+                Some(Interrupt) = interrupts.recv() => self.on_interrupt(),
                 order = orders.recv() => match order {
                     Some(order) => over |= self.perform_all(order, &mut orders),
                     None => break,
@@ -128,9 +127,9 @@ impl IoThread {
         }
         self.workers.dismiss_all().await;
         self.look();
-        Ok(Ended {
+        Ended {
             interrupted: self.interrupts > 0,
-        })
+        }
     }
 
     /// Performs an order and those that have come with it; true if the job has ended.

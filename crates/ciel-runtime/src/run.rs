@@ -7,6 +7,7 @@ mod result;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
+use std::thread::{Scope, ScopedJoinHandle};
 
 use ciel_coordinator::Coordinator;
 use ciel_graph::{Counts, Event};
@@ -16,21 +17,22 @@ use ciel_spawner::Cookie;
 use ciel_store::{RunEntry, SharedFlag, StateFolder};
 use ciel_view::records::RunRecord;
 use serde_json::Value as Json;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use self::ended::EndedRun;
 pub use self::ended::Leaving;
 use self::finish::{ThreadsEnded, finish};
 use crate::choice::{choose_folder, seconds_now};
-use crate::core::Core;
+use crate::core::{Core, Order};
 use crate::engine::{Engine, Equipment};
 use crate::error::RunError;
 use crate::executors::request::release_early;
 use crate::executors::{Registry, Shared, python, session, skywriting};
 use crate::history_file::HistoryFile;
+use crate::interrupts::{Interrupt, Interrupts};
 use crate::job::Job;
 use crate::keep_rule::{KeepRule, has_ended_badly};
 use crate::kept::Request;
-use crate::last_resort::LastResort;
 use crate::layout::{SCRIPT_FOLDER, script_folder};
 use crate::observer::{Observer, Report};
 use crate::orphans::{self, KilledRun};
@@ -82,7 +84,8 @@ pub fn run(
     job: Job<'_>,
     observer: Arc<dyn Observer>,
 ) -> Result<Outcome, RunError> {
-    let _last_resort = LastResort::begin()?;
+    let (_counting, interrupts) = Interrupts::begin()?;
+    let (orders, kept, receivers) = channels(interrupts);
     let state = StateFolder::open(&settings.state)?;
     tell_of_killed(&*observer, &orphans::clear(&state)?);
     let key = key::run_key(&settings, &job);
@@ -96,7 +99,6 @@ pub fn run(
     }
     retention::make_room(&state, &runs, &id, settings.keep_bytes, &*observer)?;
     observer.report(Report::Started { run: &id });
-    let (orders, receiver) = tokio::sync::mpsc::unbounded_channel();
     let begun = match key {
         Some(_) => {
             keep_sinks(&folder, &*observer)?;
@@ -106,7 +108,6 @@ pub fn run(
     };
     tell_of_recovery(&*observer, &id, &begun);
     let (is_new, state) = (begun.is_new, begun.state);
-    let (kept, kept_requests) = std::sync::mpsc::channel();
     let mut core = new_core(&settings, state, orders, kept.clone());
     if settings.trace.is_some() {
         core.state_mut().watch(true);
@@ -143,7 +144,7 @@ pub fn run(
         false => take_up(&engine, begun.lost),
     }
     let cookie = Cookie::new(&id).expect("the ids of runs are made of letters and digits");
-    let ended = run_threads(&engine, (receiver, kept_requests), cookie)?;
+    let ended = run_threads(&engine, receivers, cookie)?;
     finish(&engine, id, ended)
 }
 
@@ -229,7 +230,7 @@ fn take_up(engine: &Engine, mut lost: Vec<Name>) {
 fn new_core(
     settings: &Settings,
     state: Coordinator,
-    orders: tokio::sync::mpsc::UnboundedSender<crate::core::Order>,
+    orders: UnboundedSender<Order>,
     kept: Sender<Request>,
 ) -> Core {
     let cores = settings.usable_cores();
@@ -289,41 +290,47 @@ fn submit(engine: &Engine, descriptor: Arc<Descriptor>) {
     engine.with(|core, now| core.tell(now, Event::RootSubmitted { name, descriptor }));
 }
 
+/// What the threads of a run receive.
+struct Receivers {
+    orders: UnboundedReceiver<Order>,
+    kept: Receiver<Request>,
+    interrupts: UnboundedReceiver<Interrupt>,
+}
+
+/// The channels to the threads of a run.
+fn channels(
+    interrupts: UnboundedReceiver<Interrupt>,
+) -> (UnboundedSender<Order>, Sender<Request>, Receivers) {
+    let (order_sender, orders) = tokio::sync::mpsc::unbounded_channel();
+    let (kept_sender, kept) = std::sync::mpsc::channel();
+    let receivers = Receivers {
+        orders,
+        kept,
+        interrupts,
+    };
+    (order_sender, kept_sender, receivers)
+}
+
 fn run_threads(
     engine: &Arc<Engine>,
-    (orders, kept): (
-        tokio::sync::mpsc::UnboundedReceiver<crate::core::Order>,
-        Receiver<Request>,
-    ),
+    receivers: Receivers,
     cookie: Cookie,
 ) -> Result<ThreadsEnded, RunError> {
     std::thread::scope(|scope| {
         let _closing = Closing(engine);
         for number in 0..engine.settings.script_threads() {
             let name = format!("script-{number}");
-            std::thread::Builder::new()
-                .name(name)
-                .spawn_scoped(scope, || scripts::run_thread(engine))
-                .map_err(|source| RunError::System {
-                    act: "start a thread",
-                    source,
-                })?;
+            spawn(scope, &name, || scripts::run_thread(engine))?;
         }
-        let keeper = std::thread::Builder::new().name("kept".to_string());
-        keeper
-            .spawn_scoped(scope, move || keeper::run_thread(engine, &kept))
-            .map_err(|source| RunError::System {
-                act: "start a thread",
-                source,
-            })?;
-        let writer = std::thread::Builder::new()
-            .name("output".to_string())
-            .spawn_scoped(scope, || write_output(engine))
-            .map_err(|source| RunError::System {
-                act: "start a thread",
-                source,
-            })?;
-        let ended = io_thread::run_thread(engine.clone(), orders, cookie);
+        spawn(scope, "kept", move || {
+            keeper::run_thread(engine, &receivers.kept)
+        })?;
+        let writer = spawn(scope, "output", || write_output(engine))?;
+        let ended = io_thread::run_thread(
+            engine.clone(),
+            (receivers.orders, receivers.interrupts),
+            cookie,
+        );
         engine.close();
         let output = writer
             .join()
@@ -336,6 +343,19 @@ fn run_threads(
             interrupted: ended.interrupted,
             output,
         })
+    })
+}
+
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    act: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, RunError> {
+    let thread = std::thread::Builder::new().name(name.to_string());
+    let spawned = thread.spawn_scoped(scope, act);
+    spawned.map_err(|source| RunError::System {
+        act: "start a thread",
+        source,
     })
 }
 

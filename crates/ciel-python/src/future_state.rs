@@ -136,13 +136,19 @@ impl FutureState {
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        if let Owner::Strand(strand) = &self.owner {
-            visit.call(strand)?;
+        match &self.owner {
+            Owner::Strand(strand) => visit.call(strand)?,
+            Owner::Inside(inside) => visit.call(inside)?,
+            Owner::Gone => {}
         }
         match &self.state {
-            State::Known(Some(known)) => visit.call(known),
+            State::Known(known) => visit.call(known),
+            State::Plain(call) => {
+                visit.call(&call.function)?;
+                visit.call(&call.args)
+            }
             State::Kept(child) => visit.call(child),
-            State::Known(None) | State::Plain(_) | State::Ended(_) => Ok(()),
+            State::Ended(value) => visit.call(value),
         }
     }
 

@@ -5,6 +5,7 @@
 use ciel_model::Name;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::counted::Counted;
 use crate::function::Function;
@@ -33,6 +34,21 @@ pub struct Inside {
     handle: u32,
     /// Handles of futures that are gone.
     released: Vec<u32>,
+}
+
+#[pymethods]
+impl Inside {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.function)?;
+        visit.call(&self.args)?;
+        visit.call(&self.strand)?;
+        visit.call(&self.counted)
+    }
+
+    fn __clear__(&mut self) {
+        self.strand = None;
+        self.counted = None;
+    }
 }
 
 impl Inside {

@@ -85,5 +85,7 @@ mod native {
     #[pymodule_export]
     use crate::reference::{Failed, File, Pending, Value};
     #[pymodule_export]
+    const DEPTH_MAX: u32 = crate::stack::DEPTH_MAX;
+    #[pymodule_export]
     use crate::stack::{Stack, begin, end, note_freezing, note_here, strand_here};
 }

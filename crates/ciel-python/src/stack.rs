@@ -27,7 +27,7 @@ use crate::outside::Outside;
 use crate::promoter::Promoter;
 
 /// Strands in place above one another; the innermost spawns tasks.
-const DEPTH_MAX: u32 = 200;
+pub const DEPTH_MAX: u32 = 200;
 
 /// Bytes of a result that is shared, at most.
 const SMALL_BYTES_MAX: usize = 4 << 10;

@@ -18,10 +18,6 @@ from ciel._errors import WaitError
 if TYPE_CHECKING:
     from ciel._call import TaskFunction
 
-DEPTH_MAX = 200
-"""Strands in place above one another; the innermost spawns tasks."""
-
-
 class Raised:
     """What has left a child, or has come between it and its parent."""
 

@@ -17,9 +17,9 @@ from ciel._engine_strand import definition_of
 from ciel._errors import Cancelled, WaitError
 from ciel._freeze import value_of
 from ciel._future import Future, Known
-from ciel._in_place import DEPTH_MAX, Kept, Raised, Returned
+from ciel._in_place import Kept, Raised, Returned
 from ciel._options import Options
-from ciel._native import Cancel
+from ciel._native import DEPTH_MAX, Cancel
 from ciel._payload import SMALL_BYTES_MAX, atoms_of, head_of_plain, pack
 from ciel._strand import here
 from ciel._waiting_strand import Process, WaitingStrand

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import _thread
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ciel import _native
@@ -19,7 +21,7 @@ from ciel._in_place import Kept, Raised, Returned
 from ciel._inputs import changed
 from ciel._keeping_strand import InsideStrand, KeepingStrand
 from ciel._payload import SMALL_BYTES_MAX, Arguments, Unpacked, is_small
-from ciel._task import Tail, last_value
+from ciel._task import last_value
 from ciel._task_strand import HANDED_ON
 from ciel._waiting_strand import Severed
 from ciel._worker import WorkerStrand
@@ -87,17 +89,12 @@ class LightStrand(WorkerStrand, InsideStrand):
 
     def run(self) -> greenlet | None:
         """Runs the child; returns the greenlet of its parent if it has ended in place."""
-        child = self._child
-        function = child.task.function
-        try:
-            args, kwargs = self._given_arguments(child)
-            value = self.run_call(function.__name__, function, args, kwargs)
-            if value is not HANDED_ON:
-                self._end(value)
-        except BaseException as error:  # any exception of a task is its failure
-            self._end_failed(error)
-        self.ended = True
-        return None if self.parent is None else self.parent.where
+        return self._ended(self._run_child)
+
+    def _run_child(self) -> Any:
+        function = self._child.task.function
+        args, kwargs = self._given_arguments(self._child)
+        return self.run_call(function.__name__, function, args, kwargs)
 
     def note_begun(self, args: tuple[Any, ...], elapsed_s: float) -> None:
         """The child has begun natively, that long ago."""
@@ -108,16 +105,23 @@ class LightStrand(WorkerStrand, InsideStrand):
 
     def end(self, value: Any) -> greenlet | None:
         """Ends a child that has begun natively; as `run`."""
+        if type(value) is not Raised:
+            return self._ended(partial(last_value, value, self._run_step))
+        self._end_failed(value.error)
+        return self._after()
+
+    def _ended(self, course: Callable[[], Any]) -> greenlet | None:
+        """Ends the child with what its course gives or raises; as `run`."""
         try:
-            if type(value) is Raised:
-                self._end_failed(value.error)
-            else:
-                if type(value) is Tail:
-                    value = last_value(value, self._run_step)
-                if value is not HANDED_ON:
-                    self._end(value)
+            value = course()
+            if value is not HANDED_ON:
+                self._end(value)
         except BaseException as error:  # any exception of a task is its failure
             self._end_failed(error)
+        return self._after()
+
+    def _after(self) -> greenlet | None:
+        """The greenlet that continues when the child has ended."""
         self.ended = True
         return None if self.parent is None else self.parent.where
 

@@ -730,6 +730,9 @@ class Function:
     def spawn(self, *args: Any, **kwargs: Any) -> Any:
         """Spawns a call: natively if it is plain, else by `_spawned_here`."""
 
+DEPTH_MAX: int
+"""Strands in place above one another; the innermost spawns tasks."""
+
 @final
 class Stack:
     """The strands that run in place of one another in this thread; see `_scheduler.py`."""

@@ -148,7 +148,7 @@ def _value_of(make: Callable[[Any], Any], given: Future[Any]) -> Any:
     key = (make, _identity(given))
     found = _of_input.get(key)
     if found is None:
-        _check_takes_one(make)
+        _check_takes(make, (None,), "cannot be called with the value of the input alone")
         value = given.result()
         found = Once(lambda: make(value))
         found()
@@ -233,24 +233,17 @@ def _check(make: Any) -> None:
         raise TypeError(f"ciel.once takes a function without arguments, not {make!r}")
     if inspect.iscoroutinefunction(make) or inspect.isgeneratorfunction(make):
         raise TypeError(f"{_name(make)} is async or a generator: ciel.once takes a plain function")
-    try:
-        inspect.signature(make).bind()
-    except TypeError:
-        raise TypeError(
-            f"{_name(make)} has required arguments: ciel.once takes a function without arguments"
-        ) from None
-    except ValueError:  # some built-in functions have no signature
-        pass
+    _check_takes(
+        make, (), "has required arguments: ciel.once takes a function without arguments"
+    )
 
 
-def _check_takes_one(make: Any) -> None:
-    """Raises TypeError if `make` cannot be called with one argument."""
+def _check_takes(make: Any, args: tuple[Any, ...], refusal: str) -> None:
+    """Raises TypeError, with the refusal, if `make` cannot be called with these arguments."""
     try:
-        inspect.signature(make).bind(None)
+        inspect.signature(make).bind(*args)
     except TypeError:
-        raise TypeError(
-            f"{_name(make)} cannot be called with the value of the input alone"
-        ) from None
+        raise TypeError(f"{_name(make)} {refusal}") from None
     except ValueError:  # some built-in functions have no signature
         pass
 

@@ -145,3 +145,41 @@ def main():
     told = _run(job, options=("-j1",)).value
     assert len(told) == 4
     assert all("belongs to leaves" in words for words in told), told
+
+
+def test_memory_of_children_that_began_natively_is_given_back(tmp_path: Path) -> None:
+    """A child's future led back to its strand through native code, of which the garbage collector
+    saw nothing: what referred to such a future, and was referred to by the strand, stayed for ever.
+    """
+    job = jobs.write(
+        tmp_path,
+        """
+import gc
+import weakref
+import ciel
+
+@ciel.task
+def one(n):
+    return n
+
+class Made:
+    generators = []
+
+@ciel.task
+def child(n):
+    generator = ciel.task_rng()
+    generator.future = one.spawn(n)
+    Made.generators.append(weakref.ref(generator))
+    return generator.future.result()
+
+@ciel.task
+def parent():
+    found = sum(child.spawn(n).result() for n in range(10)) + one.spawn(0).result()
+    gc.collect()
+    return [found, len(Made.generators), sum(made() is not None for made in Made.generators)]
+
+def main():
+    return parent.spawn().result()
+""",
+    )
+    assert _run(job, options=("-j1",)).value == [45, 10, 0]

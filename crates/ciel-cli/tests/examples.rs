@@ -229,6 +229,27 @@ fn wordcount_in_python_gives_what_the_script_gives() {
 }
 
 #[test]
+fn kmeans_gives_what_is_expected_with_either_kernel_and_without_what_is_kept() {
+    if !runs_python("kmeans", ", numpy") {
+        return;
+    }
+    let ended = run_file(&Place::new(), &["-j2"], program("kmeans"), &[]);
+    assert_eq!(ended.stdout, expected("kmeans"), "{}", ended.stderr);
+    let output = in_every_mode(&program("kmeans"), &["2000"]);
+    let mut others = vec!["--no-cache"];
+    match works(&["cc", "--version"]) {
+        true => others.push("--c"),
+        false => skipped("kmeans with its kernel in C", "there is no C compiler"),
+    }
+    for other in others {
+        let ended = run_file(&Place::new(), &["-j2"], program("kmeans"), &["2000", other]);
+        assert_eq!(ended.code, Some(0), "{other} {}", ended.stderr);
+        assert_eq!(ended.stdout, output, "{other}");
+        assert!(!ended.stderr.contains("lost"), "{other} {}", ended.stderr);
+    }
+}
+
+#[test]
 fn nested_adds_up_in_every_mode() {
     if runs_python("nested", "") {
         let output = in_every_mode(&program("nested"), &["20", "4", "1"]);

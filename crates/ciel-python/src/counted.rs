@@ -4,7 +4,7 @@
 //! dictionaries. It does not know what a strand does. Read next: `stack.rs`,
 //! `sdk/python/ciel/_keeping_strand.py`.
 
-use ciel_model::Name;
+use ciel_model::{Handle, Name};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
@@ -40,6 +40,11 @@ pub struct Counted {
     pub keeps: bool,
     /// Its name.
     pub name: Name,
+    /// The first handle of what it makes itself.
+    #[pyo3(get, set, name = "_made_from")]
+    pub made_from: u32,
+    /// Handles of futures that are gone, of which the engine has not heard.
+    released: Vec<u32>,
     scopes: Option<Py<PyAny>>,
     /// Its output, and its other output, that is not sent yet.
     unsent: [Option<Py<PyList>>; 2],
@@ -61,6 +66,8 @@ impl Counted {
             repeats: false,
             keeps: false,
             name: Name(0),
+            made_from: 0,
+            released: Vec::new(),
             scopes: None,
             unsent: [None, None],
         }
@@ -87,9 +94,28 @@ impl Counted {
     }
 
     #[setter]
-    fn set_scopes(&mut self, scopes: Bound<'_, PyAny>) -> PyResult<()> {
-        self.scopes = (!scopes.is_empty()?).then(|| scopes.unbind());
+    fn set_scopes(slf: &Bound<'_, Counted>, scopes: Bound<'_, PyAny>) -> PyResult<()> {
+        let scopes = (!scopes.is_empty()?).then(|| scopes.unbind());
+        // The last reference to a scope drops its futures, which then call `let_go`.
+        let before = std::mem::replace(&mut slf.borrow_mut().scopes, scopes);
+        drop(before);
         Ok(())
+    }
+
+    /// A future with that handle is gone. Called at any moment and in any thread, also while the
+    /// garbage collector clears the strand: it must not touch the dictionary of the strand.
+    ///
+    /// Of what the strand has made itself no two futures have the same handle; other handles are
+    /// not counted.
+    pub fn let_go(&mut self, handle: u32) {
+        if (self.made_from..Handle::DELIVERED_MIN).contains(&handle) {
+            self.released.push(handle);
+        }
+    }
+
+    /// The handles of futures that are gone, for the message that is sent now.
+    fn take_released<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.released.drain(..))
     }
 
     /// Output that is not sent yet.

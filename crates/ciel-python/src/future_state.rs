@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyTuple};
 
+use crate::counted::Counted;
 use crate::function::Function;
 use crate::inside::Inside;
 
@@ -175,19 +176,31 @@ impl Drop for FutureState {
         let owner = std::mem::replace(&mut self.owner, Owner::Gone);
         let handle = self.handle;
         Python::try_attach(|py| match owner {
-            Owner::Strand(strand) => {
-                let raised = PyErr::take(py);
-                let told = strand.call_method1(py, pyo3::intern!(py, "let_go"), (handle,));
-                if let Err(error) = told {
-                    error.write_unraisable(py, None);
-                }
-                if let Some(raised) = raised {
-                    raised.restore(py);
-                }
-            }
+            Owner::Strand(strand) => let_go(strand.bind(py), handle),
             Owner::Inside(inside) => Inside::let_go(inside.bind(py), handle),
             Owner::Gone => {}
         });
+    }
+}
+
+/// Tells a strand that a future with that handle is gone. One with an engine counts it natively:
+/// the garbage collector may be about to clear its dictionary.
+fn let_go(strand: &Bound<'_, PyAny>, handle: u32) {
+    let py = strand.py();
+    if let Ok(counted) = strand.cast::<Counted>() {
+        // What holds it for longer than a moment drops no futures meanwhile.
+        if let Ok(mut counted) = counted.try_borrow_mut() {
+            counted.let_go(handle);
+        }
+        return;
+    }
+    let raised = PyErr::take(py);
+    let told = strand.call_method1(pyo3::intern!(py, "let_go"), (handle,));
+    if let Err(error) = told {
+        error.write_unraisable(py, None);
+    }
+    if let Some(raised) = raised {
+        raised.restore(py);
     }
 }
 

@@ -64,7 +64,6 @@ class ClientStrand(EngineStrand):
         self.tag = tag
         self.label = label
         self.saying = threading.RLock()
-        self._released = []
         self._answers: dict[int, Watched] = {}
         self._expected: dict[int, Watched] = {}
         self.lost: CielError | None = None

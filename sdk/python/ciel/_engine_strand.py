@@ -36,9 +36,6 @@ REQUESTS_FROM = 1 << 16
 ARGUMENTS_FROM = 1 << 31
 """Parts of an action that hold its arguments count from here; those before are observations."""
 
-DELIVERED_FROM = 1 << 31
-"""Handles that the engine chooses count from here."""
-
 DEFINITIONS_MAX = 1024
 """Definitions of tasks of other executors that are kept."""
 
@@ -51,15 +48,12 @@ class EngineStrand(_native.Counted, Strand):
     `next_action` is the index of its next action, `next_handle` the next handle that it chooses;
     `recorded` are references that were resolved in an earlier attempt. Spawns and `put` are
     actions. Observations are parts of the next action: their number may depend on time, and names
-    of tasks must not. `_made_from` is the first handle of what the strand makes, `_released` are
-    handles of futures that are gone. Fields that most strands never change are attributes of the
-    class: a start costs less.
+    of tasks must not. `_made_from` is the first handle of what the strand makes. Fields that most
+    strands never change are attributes of the class: a start costs less.
     """
 
     connection: _native.Connection
     recorded: Mapping[int, Reference] = MappingProxyType({})
-    _made_from: int = 0
-    _released: list[int] | None = None
     _request: int = REQUESTS_FROM
     _functions: dict[Identity, int] | None = None
     _stored: dict[bytes, int] | None = None
@@ -76,22 +70,6 @@ class EngineStrand(_native.Counted, Strand):
 
     def tidy(self) -> None:
         """Sends the output of the strand so far, so that it precedes the next message."""
-
-    def let_go(self, handle: int) -> None:
-        """Of what the strand has made itself no two futures have the same handle."""
-        if self._made_from <= handle < DELIVERED_FROM:
-            if self._released is None:
-                self._released = []
-            self._released.append(handle)
-
-    def take_released(self) -> Sequence[int]:
-        """The handles of futures that are gone, for the message that is sent now."""
-        released = self._released
-        if not released:
-            return ()
-        taken = released[:]
-        del released[: len(taken)]  # another thread may have added one meanwhile
-        return taken
 
     def act(self) -> int:
         """The index of an action that is sent now."""

@@ -691,8 +691,15 @@ class Counted:
     scopes: Sequence[Any]
     pieces: list[Any]
     errors: list[bytes]
+    _made_from: int
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Nothing is counted yet."""
+
+    def let_go(self, handle: int) -> None:
+        """A future with that handle is gone; called at any moment, in any thread."""
+
+    def take_released(self) -> Sequence[int]:
+        """The handles of futures that are gone, for the message that is sent now."""
 
 class FutureState:
     """The native half of a future; see `_future.py`."""

@@ -6,6 +6,7 @@
 //! `why`, `logs`).
 
 mod amounts;
+mod carry;
 mod clean;
 mod cli_error;
 mod code_now;
@@ -105,6 +106,8 @@ fn obey(options: Options) -> Result<ExitCode, CliError> {
         Command::Flatten(options) => structured::flatten(&options),
         Command::Ordered(options) => ordered::run(options),
         Command::Clean(options) => clean::clean(&shared, &options),
+        Command::Pack(options) => carry::pack(&shared, &options),
+        Command::Unpack(options) => carry::unpack(&shared, &options),
         Command::Doctor(options) => doctor::examine(&shared, &options),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man => generate::man_page(),

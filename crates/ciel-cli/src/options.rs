@@ -2,14 +2,17 @@
 //!
 //! Every text of the help is here. It does not know what the commands do.
 
+mod results;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+pub use self::results::{CleanOptions, PackOptions, UnpackOptions};
 use crate::amounts::{
-    parse_age, parse_disk_size, parse_duration, parse_jobs, parse_package, parse_resource,
-    parse_retries, parse_size,
+    parse_disk_size, parse_duration, parse_jobs, parse_package, parse_resource, parse_retries,
+    parse_size,
 };
 use crate::cli_error::CliError;
 use crate::paint::Colour;
@@ -159,6 +162,17 @@ pub enum Command {
     /// of another version to this version if no run remains in it. Removes only files that ciel
     /// created.
     Clean(CleanOptions),
+    /// Write the kept results of a run into one file, to take them to another folder or machine
+    ///
+    /// The file appears whole or not at all. Results of tasks that write to ordered files are left
+    /// out. Equal results give equal files.
+    Pack(PackOptions),
+    /// Take the results that are in a file of `ciel pack`
+    ///
+    /// `ciel run --kept` uses them. The file is examined before anything is taken. Nobody can tell
+    /// who made it: only bytes, text and JSON are taken unless --trust-owner names its owner. Exits
+    /// with 1 if the file is damaged.
+    Unpack(UnpackOptions),
     /// Check that this machine has everything that jobs need
     Doctor(JsonOption),
     /// Print shell completions
@@ -192,6 +206,8 @@ impl Command {
             Command::Replay(_) | Command::Report(_) | Command::Ordered(_) => false,
             Command::Cat(_) | Command::Flatten(_) | Command::Tail(_) => false,
             Command::Clean(options) => options.json,
+            Command::Pack(options) => options.json,
+            Command::Unpack(options) => options.json,
             Command::Completions { .. } | Command::Man => false,
         }
     }
@@ -442,31 +458,6 @@ pub enum OrderedRoute {
     Auto,
     Seccomp,
     Pipes,
-}
-
-#[derive(Debug, Args)]
-pub struct CleanOptions {
-    /// Also remove interrupted runs that can be resumed
-    #[arg(long)]
-    pub all: bool,
-    /// Only what was begun or used longer ago than this, e.g. 12h, 7d, 2w
-    #[arg(long, value_name = "AGE", value_parser = parse_age)]
-    pub older: Option<u64>,
-    /// Only this run (id, or its first digits) and results that it has kept
-    #[arg(long, value_name = "RUN")]
-    pub run: Option<String>,
-    /// Only kept results of the function or command of this name
-    #[arg(long, value_name = "NAME")]
-    pub task: Option<String>,
-    /// Only kept results beyond this size in all, those not used for longest first
-    #[arg(long, value_name = "SIZE", value_parser = parse_disk_size)]
-    pub keep_size: Option<u64>,
-    /// Show what would be removed, and remove nothing
-    #[arg(short = 'n', long)]
-    pub dry_run: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// The events after which a run can be resumed.

@@ -15,6 +15,15 @@ pub fn numbers(names: &[String]) -> Result<Vec<u32>, CliError> {
     names.iter().map(|name| number(name)).collect()
 }
 
+/// The name of the user who runs this process, else their number.
+pub fn own_name() -> String {
+    let told = Command::new("id").arg("-un").output().ok();
+    let name = told.and_then(|told| String::from_utf8(told.stdout).ok());
+    let name = name.map(|name| name.trim().to_string());
+    let named = name.filter(|name| !name.is_empty());
+    named.unwrap_or_else(|| rustix::process::geteuid().as_raw().to_string())
+}
+
 fn number(name: &str) -> Result<u32, CliError> {
     if let Ok(number) = name.parse() {
         return Ok(number);

@@ -1,7 +1,8 @@
 //! Random changes of known inputs, for everything that reads bytes of others.
 //!
 //! A [`Target`] is a reader with its corpus: the protocol's decoder, the journal's reader, those of
-//! structured files, saved machines of scripts, the front end of scripts, and whole scripts.
+//! structured files and of archives of kept results, saved machines of scripts, the front end of
+//! scripts, and whole scripts.
 //! [`fuzz`] changes inputs of the corpus and hands them over. Every answer is fine, an error as
 //! well; a panic is a [`Finding`]. Inputs with an answer that was not met before join the pool, so
 //! that changes pile up. Same seed,

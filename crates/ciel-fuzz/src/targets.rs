@@ -2,6 +2,7 @@
 //!
 //! Each has a module with its corpus and its promises.
 
+mod archives;
 mod decoder;
 mod journal;
 mod saved;
@@ -13,7 +14,8 @@ use std::path::{Path, PathBuf};
 use crate::Target;
 
 /// All of them.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
+    archives::TARGET,
     decoder::TARGET,
     journal::TARGET,
     saved::TARGET,

@@ -33,6 +33,11 @@ fn structured_file_shows_only_what_has_its_checksum_or_is_refused() {
 }
 
 #[test]
+fn archive_of_results_is_read_as_it_would_be_written_or_refused() {
+    expect_no_finding("archive of results");
+}
+
+#[test]
 fn saved_machine_is_loaded_whole_or_refused() {
     expect_no_finding("saved machine");
 }

@@ -99,6 +99,27 @@ pub struct Entry {
     pub is_marked: bool,
 }
 
+impl Entry {
+    /// The objects that it needs with their lengths, in the order of its outputs.
+    pub fn objects(&self) -> impl Iterator<Item = (Digest, u64)> {
+        let outputs = self.outputs.iter();
+        outputs.filter_map(|output| match output.content {
+            KeptContent::Object { digest, length } => Some((digest, length)),
+            KeptContent::Inline(_) => None,
+        })
+    }
+
+    /// Whether nothing in it can run code where it is read.
+    pub fn is_harmless(&self) -> bool {
+        let mut forms = self.outputs.iter().map(|output| &output.form);
+        forms.all(|form| match form {
+            Form::Bytes | Form::Text | Form::Json => true,
+            // Who reads these makes values of types that the form names.
+            Form::Skywriting | Form::Pickle | Form::TypedJson(_) | Form::Other(_) => false,
+        })
+    }
+}
+
 impl Parts {
     /// The key: equal for equal work.
     pub fn key(&self) -> Digest {

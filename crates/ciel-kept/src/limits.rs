@@ -25,3 +25,12 @@ pub const SHARED_ENTRY_BYTES_MAX: u64 = 64 << 20;
 
 /// Other users of a shared folder whose results are looked for.
 pub const SHARED_USERS_MAX: usize = 64;
+
+/// Bytes of what an archive says of itself.
+pub const ARCHIVE_MANIFEST_BYTES_MAX: u64 = 64 << 10;
+
+/// Bytes of the name of the user who made an archive.
+pub const ARCHIVE_OWNER_BYTES_MAX: usize = 256;
+
+/// Entries of an archive that are kept in one transaction.
+pub const CARRIED_AT_ONCE: usize = 256;

@@ -13,7 +13,7 @@ use crate::error::KeptError;
 use crate::limits;
 
 /// The version of the tables and of the bodies in them; an index of another one is emptied.
-const FORMAT: i64 = 3;
+const FORMAT: i64 = 4;
 
 const TABLES: &str = "
     CREATE TABLE entry (
@@ -29,6 +29,7 @@ const TABLES: &str = "
         body BLOB
     );
     CREATE INDEX entry_by_use ON entry (used_s) WHERE body IS NOT NULL;
+    CREATE INDEX entry_unpacked ON entry (run) WHERE run = 'unpacked';
     CREATE TABLE holds (
         digest BLOB NOT NULL,
         entry INTEGER NOT NULL,

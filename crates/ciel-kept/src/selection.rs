@@ -3,8 +3,9 @@
 //! It does not know runs that live; whoever cleans says from when on results are spared. Read next:
 //! `store`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use ciel_model::Digest;
 use rusqlite::params;
 
 use crate::error::KeptError;
@@ -99,6 +100,30 @@ impl KeptResults {
             removed.bytes += step.bytes;
         }
         Ok(removed)
+    }
+
+    /// The keys of the results that a run has kept and that are still there.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn keys_of_run(&self, run: &str) -> Result<BTreeSet<Digest>, KeptError> {
+        let mut query = self
+            .connection()
+            .prepare_cached("SELECT key FROM entry WHERE run = ?1 AND body IS NOT NULL")?;
+        let rows = query.query_map(params![run], |row| row.get::<_, [u8; 16]>(0))?;
+        let keys = rows.map(|row| row.map(|key| Digest(u128::from_be_bytes(key))));
+        Ok(keys.collect::<Result<_, _>>()?)
+    }
+
+    /// Whether some of the results were unpacked from an archive.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn has_unpacked(&self) -> Result<bool, KeptError> {
+        let mut query = self
+            .connection()
+            .prepare_cached("SELECT 1 FROM entry WHERE run = 'unpacked' LIMIT 1")?;
+        Ok(query.exists([])?)
     }
 
     /// How much each run has kept that is still there, by its id.

@@ -18,7 +18,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use ciel_model::{Digest, Form};
+use ciel_model::Digest;
 use rustix::fs::OFlags;
 
 use crate::entry::{Entry, KeptContent, Parts};
@@ -107,6 +107,11 @@ impl SharedResults {
         self.writes
     }
 
+    /// The folder of this user.
+    pub(crate) fn own_folder(&self) -> &Path {
+        &self.users[0]
+    }
+
     /// What there is under the key of these parts; an entry that is damaged counts as none.
     pub fn find(&self, parts: &Parts) -> SharedFound {
         let key = parts.key();
@@ -119,7 +124,7 @@ impl SharedResults {
                 continue;
             }
             let is_trusted = owner == self.user || self.trusted.contains(&owner);
-            if is_trusted || is_harmless(&entry) {
+            if is_trusted || entry.is_harmless() {
                 let (entry, user) = (Box::new(entry), user.clone());
                 return SharedFound::Entry { entry, user };
             }
@@ -189,16 +194,6 @@ impl SharedResults {
         });
         written.map_err(|source| KeptError::file("share", path, source))
     }
-}
-
-/// Whether nothing in an entry can run code where it is read.
-fn is_harmless(entry: &Entry) -> bool {
-    let mut forms = entry.outputs.iter().map(|output| &output.form);
-    forms.all(|form| match form {
-        Form::Bytes | Form::Text | Form::Json => true,
-        // Who reads these makes values of types that the form names.
-        Form::Skywriting | Form::Pickle | Form::TypedJson(_) | Form::Other(_) => false,
-    })
 }
 
 fn place(user: &Path, kind: &str, digest: Digest) -> PathBuf {

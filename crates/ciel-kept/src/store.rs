@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use ciel_model::{Digest, RerunReason};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use crate::entry::{Entry, KeptContent, Parts};
+use crate::entry::{Entry, Parts};
 use crate::error::KeptError;
 use crate::limits::{EVICTED_AT_ONCE, EVICTED_ENTRIES_MAX, USE_NOTED_AFTER_S};
 use crate::objects::{Objects, digest_of};
@@ -20,6 +20,7 @@ use crate::schema;
 
 /// Results that are kept in a folder.
 pub struct KeptResults {
+    folder: PathBuf,
     index: Connection,
     objects: Objects,
 }
@@ -65,14 +66,25 @@ impl KeptResults {
     pub fn open(folder: &Path) -> Result<KeptResults, KeptError> {
         let objects = Objects::open(folder.join("objects"))?;
         let index = schema::open(&folder.join("index"))?;
-        Ok(KeptResults { index, objects })
+        Ok(KeptResults {
+            folder: folder.to_path_buf(),
+            index,
+            objects,
+        })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// What is kept for a task at `place`; the result was used at `now_s`, in seconds since 1970.
+    /// All of `parts` stand for the task, which are those of different surroundings; the first
+    /// that finds something counts.
     ///
     /// # Errors
     /// Those of the index.
-    pub fn find(&self, parts: &Parts, place: Digest, now_s: u64) -> Result<Found, KeptError> {
+    pub fn find(&self, parts: &[Parts], place: Digest, now_s: u64) -> Result<Found, KeptError> {
         self.look(parts, place, Some(now_s))
     }
 
@@ -80,12 +92,46 @@ impl KeptResults {
     ///
     /// # Errors
     /// Those of the index.
-    pub fn peek(&self, parts: &Parts, place: Digest) -> Result<Found, KeptError> {
+    pub fn peek(&self, parts: &[Parts], place: Digest) -> Result<Found, KeptError> {
         self.look(parts, place, None)
     }
 
-    fn look(&self, parts: &Parts, place: Digest, now_s: Option<u64>) -> Result<Found, KeptError> {
-        let key = parts.key();
+    /// The result under a key; none if there is none or it is damaged. No use is noted.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn entry(&self, key: Digest) -> Result<Option<Entry>, KeptError> {
+        Ok(match self.under(key, None)? {
+            Some(Under::Entry(entry)) => Some(*entry),
+            Some(Under::Evicted | Under::Damaged) | None => None,
+        })
+    }
+
+    /// Whether all objects of an entry are there and whole.
+    pub fn has_objects(&self, entry: &Entry) -> bool {
+        let mut objects = entry.objects();
+        objects.all(|(digest, length)| self.objects.is_whole(digest, length))
+    }
+
+    fn look(&self, parts: &[Parts], place: Digest, now_s: Option<u64>) -> Result<Found, KeptError> {
+        let mut reason = None;
+        for parts in parts {
+            match self.under(parts.key(), now_s)? {
+                Some(Under::Entry(entry)) => return Ok(Found::Entry(entry)),
+                Some(Under::Evicted) => reason = reason.or(Some(RerunReason::Evicted)),
+                Some(Under::Damaged) => reason = reason.or(Some(RerunReason::Damaged)),
+                None => {}
+            }
+        }
+        let reason = match reason {
+            Some(reason) => reason,
+            None => self.reason(parts, place)?,
+        };
+        Ok(Found::Nothing(reason))
+    }
+
+    /// What there is under a key; a use at `now_s` is noted.
+    fn under(&self, key: Digest, now_s: Option<u64>) -> Result<Option<Under>, KeptError> {
         let mut query = self
             .index
             .prepare_cached("SELECT id, used_s, check_digest, body FROM entry WHERE key = ?1")?;
@@ -104,23 +150,23 @@ impl KeptResults {
             body,
         }) = row.optional()?
         else {
-            return Ok(Found::Nothing(self.reason(parts, place)?));
+            return Ok(None);
         };
         let Some(body) = body else {
-            return Ok(Found::Nothing(RerunReason::Evicted));
+            return Ok(Some(Under::Evicted));
         };
         let entry = (check == blob(Digest::of(&body))).then(|| postcard::from_bytes(&body));
         let Some(Ok(entry)) = entry else {
-            return Ok(Found::Nothing(RerunReason::Damaged));
+            return Ok(Some(Under::Damaged));
         };
         let entry: Entry = entry;
         if entry.parts.key() != key {
-            return Ok(Found::Nothing(RerunReason::Damaged));
+            return Ok(Some(Under::Damaged));
         }
         if let Some(now_s) = now_s.filter(|now_s| used_s + USE_NOTED_AFTER_S <= *now_s) {
             self.note_use(id, now_s)?;
         }
-        Ok(Found::Entry(Box::new(entry)))
+        Ok(Some(Under::Entry(Box::new(entry))))
     }
 
     fn note_use(&self, id: i64, now_s: u64) -> Result<(), KeptError> {
@@ -131,15 +177,20 @@ impl KeptResults {
         Ok(())
     }
 
-    /// Why there is nothing under the key of a task.
-    fn reason(&self, parts: &Parts, place: Digest) -> Result<RerunReason, KeptError> {
+    /// Why there is nothing under the keys of a task.
+    fn reason(&self, parts: &[Parts], place: Digest) -> Result<RerunReason, KeptError> {
         let mut query = self
             .index
             .prepare_cached("SELECT parts FROM entry JOIN place USING (key) WHERE place = ?1")?;
         let row = query.query_row(params![blob(place)], |row| row.get::<_, Vec<u8>>(0));
         let before = row.optional()?;
         let before = before.and_then(|bytes| postcard::from_bytes::<Parts>(&bytes).ok());
-        if let Some(reason) = before.and_then(|before| before.diff(parts)) {
+        let reason = before.and_then(|before| {
+            let mut like = parts.iter();
+            let like = like.find(|one| one.surroundings == before.surroundings);
+            before.diff(like.or(parts.first())?)
+        });
+        if let Some(reason) = reason {
             return Ok(reason);
         }
         let mut query = self
@@ -218,7 +269,7 @@ impl KeptResults {
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         for (entry, files) in batch {
             let mut files = files.iter();
-            for (digest, length) in objects_of(entry) {
+            for (digest, length) in entry.objects() {
                 match files.next() {
                     Some(file) => objects.add(digest, length, file)?,
                     None => debug_assert!(false, "each object has its file"),
@@ -306,10 +357,7 @@ impl KeptResults {
             let (check, body): (Vec<u8>, Vec<u8>) = (row.get(1)?, row.get(2)?);
             let entry = postcard::from_bytes::<Entry>(&body).ok();
             let is_whole = check == blob(Digest::of(&body))
-                && entry.is_some_and(|entry| {
-                    let mut all = objects_of(&entry);
-                    all.all(|(digest, length)| self.objects.is_whole(digest, length))
-                });
+                && entry.is_some_and(|entry| self.has_objects(&entry));
             if !is_whole {
                 damaged.push(row.get(0)?);
             }
@@ -362,6 +410,13 @@ impl KeptResults {
     }
 }
 
+/// What there is under a key.
+enum Under {
+    Entry(Box<Entry>),
+    Evicted,
+    Damaged,
+}
+
 /// An entry in the index.
 struct Row {
     id: i64,
@@ -375,22 +430,11 @@ fn blob(digest: Digest) -> Vec<u8> {
     digest.0.to_be_bytes().to_vec()
 }
 
-/// The objects that an entry needs, in the order of its outputs.
-fn objects_of(entry: &Entry) -> impl Iterator<Item = (Digest, u64)> {
-    entry
-        .outputs
-        .iter()
-        .filter_map(|output| match output.content {
-            KeptContent::Object { digest, length } => Some((digest, length)),
-            KeptContent::Inline(_) => None,
-        })
-}
-
 fn put(change: &Transaction<'_>, entry: &Entry, now_s: u64) -> Result<(), KeptError> {
     let encode = "an entry in memory can be encoded";
     let body = postcard::to_stdvec(entry).expect(encode);
     let parts = postcard::to_stdvec(&entry.parts).expect(encode);
-    let objects: u64 = objects_of(entry).map(|(_, length)| length).sum();
+    let objects: u64 = entry.objects().map(|(_, length)| length).sum();
     let bytes = body.len() as u64 + objects;
     let key = blob(entry.parts.key());
     let mut before =
@@ -432,7 +476,7 @@ fn put(change: &Transaction<'_>, entry: &Entry, now_s: u64) -> Result<(), KeptEr
         body
     ])?;
     let mut hold = change.prepare_cached("INSERT OR IGNORE INTO holds VALUES (?1, ?2)")?;
-    for (digest, _) in objects_of(entry) {
+    for (digest, _) in entry.objects() {
         hold.execute(params![blob(digest), id])?;
     }
     put_place(change, entry.place, entry.parts.key())?;

@@ -82,7 +82,7 @@ fn large(folder: &Path, number: u128, length: usize) -> (Entry, Vec<PathBuf>) {
 }
 
 fn found(kept: &KeptResults, number: u128) -> Found {
-    kept.find(&parts(number), Digest(number), 100).unwrap()
+    kept.find(&[parts(number)], Digest(number), 100).unwrap()
 }
 
 fn object_of(entry: &Entry) -> (Digest, u64) {
@@ -156,7 +156,7 @@ fn miss_names_what_changed_since_the_last_result_at_the_same_position() {
         ),
         (refilled, RerunReason::InputChanged("reads".into())),
     ] {
-        let found = kept.find(&now, Digest(1), 100).unwrap();
+        let found = kept.find(&[now], Digest(1), 100).unwrap();
         assert_eq!(found, Found::Nothing(reason));
     }
     assert_eq!(found(&kept, 3), Found::Nothing(RerunReason::New));
@@ -175,7 +175,7 @@ fn places_with_equal_keys_have_reasons_of_their_own() {
     assert!(!kept.is_news(Digest(7), &parts(1)).unwrap());
     for place in [Digest(1), Digest(7)] {
         let reason = RerunReason::ArgumentChanged(Some("command".into()));
-        let found = kept.find(&parts(2), place, 100).unwrap();
+        let found = kept.find(&[parts(2)], place, 100).unwrap();
         assert_eq!(found, Found::Nothing(reason));
     }
 }
@@ -219,7 +219,7 @@ fn longest_unused_results_are_evicted_first_and_leave_their_reason() {
         kept.keep(&batch, 100 * number as u64).unwrap();
     }
     // The first is used again, after all others.
-    kept.find(&parts(1), Digest(1), 1_000).unwrap();
+    kept.find(&[parts(1)], Digest(1), 1_000).unwrap();
     let evicted = kept.evict(25_000).unwrap();
     assert_eq!(evicted.entries, 2);
     assert!(kept.usage().unwrap().bytes <= 25_000);

@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 use crate::error::RunError;
 use crate::job::Job;
 use crate::keep_rule::has_ended_badly;
+use crate::keeper::{anywhere, in_surroundings};
 use crate::layout::code_folder;
 use crate::settings::{Resume, Settings};
 use crate::{difference, kept_results, key};
@@ -105,6 +106,7 @@ pub fn foretell(
     };
     let walk = Walk {
         store: kept_results::open(&settings.state)?,
+        anywhere: anywhere(settings.strict_shell),
         takes: settings.takes_kept() || !is_new && has_ended_badly(&runs, &job_key),
         code_now,
         files: identities
@@ -137,6 +139,8 @@ pub enum DryRunError {
 
 struct Walk {
     store: Option<KeptResults>,
+    /// The surroundings of results that were unpacked.
+    anywhere: Digest,
     /// Tasks that are not marked take what is kept.
     takes: bool,
     /// None if that is not known.
@@ -183,7 +187,13 @@ impl Walk {
     fn kept_fate(&self, task: &TaskIdentity) -> Result<Fate, KeptError> {
         let place = Digest(task.given.name);
         let found = match &self.store {
-            Some(store) => store.peek(&task.given.parts, place)?,
+            Some(store) => {
+                let parts = &task.given.parts;
+                store.peek(
+                    &[parts.clone(), in_surroundings(parts, self.anywhere)],
+                    place,
+                )?
+            }
             None => Found::Nothing(RerunReason::New),
         };
         Ok(match found {

@@ -26,8 +26,10 @@ use ciel_ordered::Sink;
 use ciel_store::ObjectName;
 use rustc_hash::FxHashMap;
 
-use self::parts::{files_named, parts_of, stamp_of, surroundings};
+pub(crate) use self::parts::{anywhere, in_surroundings};
+use self::parts::{files_named, parts_of, stamp_of, surroundings, surroundings_anywhere};
 use self::sharing::Sharing;
+pub(crate) use self::sharing::for_others;
 use self::subtrees::Subtrees;
 pub(crate) use self::told::{keep_command, keep_watched, printed_digest, segments, tell_begun};
 use crate::choice::seconds_now;
@@ -49,6 +51,7 @@ pub(crate) fn run_thread(engine: &Engine, requests: &Receiver<Request>) {
         store: Store::Unopened,
         sharing: Sharing::open(engine).filter(|_| engine.keep_rule.keeps),
         surroundings: surroundings(&engine.settings),
+        unpacked: None,
         begun: FxHashMap::default(),
         places: Vec::new(),
         taken: Vec::new(),
@@ -78,6 +81,8 @@ struct Keeper<'a> {
     /// None if nothing is shared.
     sharing: Option<Sharing>,
     surroundings: Digest,
+    /// The surroundings of results that were unpacked; none if there are no such results.
+    unpacked: Option<Digest>,
     /// What tasks that run were given.
     begun: FxHashMap<TaskKey, Begun>,
     /// Positions of tasks that began and are not written down as such.
@@ -232,7 +237,13 @@ impl Keeper<'_> {
         query: &ResultQuery,
     ) -> Result<Taken, RerunReason> {
         let place = place_of(&query.label);
-        let found = self.with_store(|store| store.find(parts, place, seconds_now()));
+        // The store is opened with the first look, which tells whether any were unpacked.
+        let mut found =
+            self.with_store(|store| store.find(std::slice::from_ref(parts), place, seconds_now()));
+        if let (Some(Found::Nothing(_)), Some(surroundings)) = (&found, self.unpacked) {
+            let both = [parts.clone(), in_surroundings(parts, surroundings)];
+            found = self.with_store(|store| store.find(&both, place, seconds_now()));
+        }
         let entry = match found {
             Some(Found::Entry(entry)) => entry,
             Some(Found::Nothing(reason)) => return Err(reason),
@@ -248,10 +259,12 @@ impl Keeper<'_> {
         self.clear(place);
         match taken {
             None => {
-                self.with_store(|store| store.discard(parts));
+                self.with_store(|store| store.discard(&entry.parts));
             }
-            Some(_) if self.with_store(|store| store.is_news(place, parts)) == Some(true) => {
-                self.taken.push((place, parts.key()));
+            Some(_)
+                if self.with_store(|store| store.is_news(place, &entry.parts)) == Some(true) =>
+            {
+                self.taken.push((place, entry.parts.key()));
                 self.expect_batch();
             }
             Some(_) => {}
@@ -399,8 +412,14 @@ impl Keeper<'_> {
     ) -> Option<T> {
         if let Store::Unopened = self.store {
             let folder = self.engine.settings.state.join(KEPT);
-            self.store = match KeptResults::open(&folder) {
-                Ok(store) => Store::Open(Box::new(store)),
+            let opened = KeptResults::open(&folder);
+            let opened = opened.and_then(|store| Ok((store.has_unpacked()?, store)));
+            self.store = match opened {
+                Ok((has_unpacked, store)) => {
+                    let anywhere = || surroundings_anywhere(&self.engine.settings);
+                    self.unpacked = has_unpacked.then(anywhere);
+                    Store::Open(Box::new(store))
+                }
                 Err(error) => self.give_up(&error),
             };
         }

@@ -7,6 +7,7 @@
 //! `scripts`, `processes`, `output`, `io_thread`.
 
 mod blocked;
+pub mod carried_results;
 mod catch_panic;
 mod choice;
 mod cleanup;

@@ -42,7 +42,10 @@ pub fn write(shared: &Shared, options: &ReportOptions) -> Result<ExitCode, CliEr
 }
 
 /// The run whose id begins so, or the newest.
-fn meant<'a>(runs: &'a [RunSummary], beginning: Option<&str>) -> Result<&'a RunSummary, CliError> {
+pub fn meant<'a>(
+    runs: &'a [RunSummary],
+    beginning: Option<&str>,
+) -> Result<&'a RunSummary, CliError> {
     match beginning {
         Some(beginning) => resume::called(runs, beginning),
         None => runs.last().ok_or_else(|| {

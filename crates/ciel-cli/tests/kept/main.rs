@@ -2,8 +2,9 @@
 //! task that runs says why, and what is damaged is never used.
 //!
 //! Commands tell on standard error that they ran, which no result depends on. Read first:
-//! `support`; then `cleaning`, `compared`, `random`, `sharing`, `twice`.
+//! `support`; then `carrying`, `cleaning`, `compared`, `random`, `sharing`, `twice`.
 
+mod carrying;
 mod cleaning;
 mod compared;
 mod random;

@@ -35,7 +35,20 @@ pub(super) fn surroundings(settings: &Settings) -> Digest {
 /// The same for results that are shared between folders and machines: neither the current folder
 /// nor the place of the interpreter counts, whose version is part of the code.
 pub(super) fn surroundings_anywhere(settings: &Settings) -> Digest {
-    Digest::of(&[u8::from(settings.strict_shell)])
+    anywhere(settings.strict_shell)
+}
+
+/// The surroundings of results that are shared, for either shell.
+pub(crate) fn anywhere(strict_shell: bool) -> Digest {
+    Digest::of(&[u8::from(strict_shell)])
+}
+
+/// The same work in other surroundings.
+pub(crate) fn in_surroundings(parts: &Parts, surroundings: Digest) -> Parts {
+    Parts {
+        surroundings,
+        ..parts.clone()
+    }
 }
 
 /// What the result of a task depends on; none if an input cannot be read any more.

@@ -10,7 +10,7 @@ use ciel_engine::ResultQuery;
 use ciel_kept::{Entry, KeptError, Parts, SharedFound, SharedResults};
 use ciel_model::{Digest, FileRead};
 
-use super::parts::surroundings_anywhere;
+use super::parts::{in_surroundings, surroundings_anywhere};
 use super::{Keeper, Taken};
 use crate::engine::Engine;
 
@@ -44,10 +44,7 @@ impl Sharing {
     }
 
     fn parts(&self, parts: &Parts) -> Parts {
-        Parts {
-            surroundings: self.surroundings,
-            ..parts.clone()
-        }
+        in_surroundings(parts, self.surroundings)
     }
 }
 
@@ -92,14 +89,10 @@ impl Keeper<'_> {
         else {
             return;
         };
+        let here = std::env::current_dir().unwrap_or_default();
         let mut batch = self.batch.iter().filter(|(entry, _)| !writes_files(entry));
         let kept = batch.try_for_each(|(entry, files)| {
-            let shared = Entry {
-                parts: sharing.parts(&entry.parts),
-                read: entry.read.iter().map(from_here).collect(),
-                beneath: entry.beneath.iter().map(from_here).collect(),
-                ..entry.clone()
-            };
+            let shared = for_others(entry, sharing.surroundings, &here);
             sharing.results.keep(&shared, files)
         });
         if let Err(error) = kept {
@@ -114,14 +107,22 @@ fn writes_files(entry: &Entry) -> bool {
     entry.printed.iter().any(|printed| printed.file.is_some())
 }
 
-/// A file that was read, named from the current folder if it is below it.
-fn from_here(file: &FileRead) -> FileRead {
-    let folder = std::env::current_dir().unwrap_or_default();
-    let below = Path::new(&*file.path).strip_prefix(folder).ok();
-    let name = below.and_then(Path::to_str);
-    FileRead {
-        path: name.map_or(file.path.clone(), Into::into),
-        ..file.clone()
+/// A result as others find it, which was kept by a run in `folder`: in surroundings that are the
+/// same for all, with the files below that folder named from it.
+pub(crate) fn for_others(entry: &Entry, surroundings: Digest, folder: &Path) -> Entry {
+    let from_folder = |file: &FileRead| {
+        let below = Path::new(&*file.path).strip_prefix(folder).ok();
+        let name = below.and_then(Path::to_str);
+        FileRead {
+            path: name.map_or(file.path.clone(), Into::into),
+            ..file.clone()
+        }
+    };
+    Entry {
+        parts: in_surroundings(&entry.parts, surroundings),
+        read: entry.read.iter().map(from_folder).collect(),
+        beneath: entry.beneath.iter().map(from_folder).collect(),
+        ..entry.clone()
     }
 }
 

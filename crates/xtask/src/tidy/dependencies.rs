@@ -109,6 +109,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "ciel-cio",
             "ciel-journal",
+            "ciel-kept",
+            "ciel-model",
             "ciel-protocol",
             "ciel-skywriting",
         ],

@@ -43,7 +43,10 @@ pub fn pack(shared: &Shared, options: &PackOptions) -> Result<ExitCode, CliError
         .tempfile_in(folder)
         .map_err(unmade)?;
     let target = BufWriter::new(draft);
-    let packed = carried_results::pack(&shared.state, &run, (&owners::own_name(), target));
+    // Users who are gone have nothing that is taken.
+    let numbers_of = |names: &[String]| owners::numbers(names).unwrap_or_default();
+    let owner = owners::own_name();
+    let packed = carried_results::pack(&shared.state, &run, numbers_of, (&owner, target));
     let Some((packed, target)) = packed.map_err(refused)?.filter(|one| one.0.results > 0) else {
         let message = format!("no results of run {} are kept", run.id);
         let hint = "`ciel runs` shows what each run has kept";

@@ -6,10 +6,10 @@
 //! whole entries, and the next one takes the rest. It does not know what runs. Read next:
 //! `archive`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use ciel_model::Digest;
@@ -56,60 +56,118 @@ pub enum Destination<'a> {
     Shared(&'a SharedResults),
 }
 
+/// Where results are that go into an archive.
+#[derive(Debug)]
+pub struct Source<'a> {
+    /// Those of a state folder, which come first.
+    pub own: &'a KeptResults,
+    /// Those of a folder of several users, as far as they may be taken.
+    pub shared: Option<&'a SharedResults>,
+}
+
 /// Writes the results under these keys into an archive of `owner`. `carried` is a result as it is
 /// found elsewhere.
 ///
 /// # Errors
 /// Those of files and index; nothing is to be used of the target then.
 pub fn pack<W: Write>(
-    store: &KeptResults,
+    source: &Source<'_>,
     keys: &BTreeSet<Digest>,
     carried: impl Fn(Entry) -> Entry,
     (owner, target): (&str, W),
 ) -> Result<(Packed, W), ArchiveError> {
-    // What others remove meanwhile is still there for this one.
-    let _snapshot = store
-        .connection()
-        .unchecked_transaction()
-        .map_err(KeptError::from)?;
-    let staging = Staging::open(store.folder())?;
-    let mut order = BTreeSet::new();
+    let mut loaded = Loaded::new(source.own.folder())?;
+    let mut left_out = 0;
     for key in keys {
-        if let Some(entry) = staged(store, *key, &staging)? {
-            order.insert((archive::order_of(&carried(entry)), *key));
-        }
+        let is_loaded = loaded.load(source, *key, &carried)?;
+        left_out += u64::from(!is_loaded);
     }
     let manifest = Manifest {
         format: FORMAT,
         owner: owner.to_string(),
-        entries: order.len() as u64,
+        entries: loaded.places.len() as u64,
     };
-    let mut writer = ArchiveWriter::new(target, &manifest)?;
-    for (_, key) in &order {
-        if let Some(entry) = store.entry(*key)? {
-            writer.add(&carried(entry), |digest| File::open(staging.path(digest)))?;
-        }
-    }
     let packed = Packed {
         results: manifest.entries,
-        left_out: keys.len() as u64 - manifest.entries,
+        left_out,
     };
-    Ok((packed, writer.finish()?))
+    let writer = ArchiveWriter::new(target, &manifest)?;
+    Ok((packed, loaded.write(writer)?.finish()?))
 }
 
-/// The entry under a key if it can be packed; its objects get names in the staging folder, by which
-/// they stay.
-fn staged(store: &KeptResults, key: Digest, staging: &Staging) -> Result<Option<Entry>, KeptError> {
-    let Some(entry) = store.entry(key)?.filter(archive::is_carried) else {
-        return Ok(None);
-    };
-    for (digest, length) in entry.objects() {
-        let path = staging.path(digest);
-        if !path.exists() && !store.take(digest, length, &path)? {
-            return Ok(None);
-        }
+/// Results on their way into an archive: whatever others remove meanwhile, they stay.
+struct Loaded {
+    /// Has a name for each object.
+    staging: Staging,
+    /// Entries, one after the other.
+    entries: File,
+    /// Where an entry begins, and its bytes, in the order of archives.
+    places: BTreeMap<(bool, Digest), (u64, usize)>,
+}
+
+impl Loaded {
+    fn new(parent: &Path) -> Result<Loaded, KeptError> {
+        let staging = Staging::open(parent)?;
+        let path = staging.entries();
+        let mut options = OpenOptions::new();
+        let entries = options.read(true).write(true).create_new(true).open(&path);
+        Ok(Loaded {
+            entries: entries.map_err(|source| KeptError::file("create", path, source))?,
+            staging,
+            places: BTreeMap::new(),
+        })
     }
-    Ok(Some(entry))
+
+    /// Loads what there is under a key; false if that is not whole or cannot be carried.
+    fn load(
+        &mut self,
+        source: &Source<'_>,
+        key: Digest,
+        carried: impl Fn(Entry) -> Entry,
+    ) -> Result<bool, ArchiveError> {
+        let found = match (source.own.entry(key)?, source.shared) {
+            (Some(entry), _) => Some((entry, None)),
+            (None, Some(shared)) => match shared.under(key) {
+                SharedFound::Entry { entry, user } => Some((*entry, Some((shared, user)))),
+                SharedFound::Untrusted(_) | SharedFound::Nothing => None,
+            },
+            (None, None) => None,
+        };
+        let Some((entry, of_user)) = found.filter(|(entry, _)| archive::is_carried(entry)) else {
+            return Ok(false);
+        };
+        for (digest, length) in entry.objects() {
+            let path = self.staging.path(digest);
+            let is_there = path.exists()
+                || match &of_user {
+                    None => source.own.take(digest, length, &path)?,
+                    Some((shared, user)) => shared.take(user, (digest, length), &path)?,
+                };
+            if !is_there {
+                return Ok(false);
+            }
+        }
+        let entry = carried(entry);
+        let body = postcard::to_stdvec(&entry).expect("an entry in memory can be encoded");
+        let at = self.entries.seek(SeekFrom::End(0))?;
+        self.entries.write_all(&body)?;
+        self.places
+            .insert(archive::order_of(&entry), (at, body.len()));
+        Ok(true)
+    }
+
+    fn write<W: Write>(
+        &mut self,
+        mut writer: ArchiveWriter<W>,
+    ) -> Result<ArchiveWriter<W>, ArchiveError> {
+        for (at, length) in self.places.values() {
+            let mut body = vec![0; *length];
+            self.entries.read_exact_at(&mut body, *at)?;
+            let entry = postcard::from_bytes(&body).expect("it was encoded by this process");
+            writer.add(&entry, |digest| File::open(self.staging.path(digest)))?;
+        }
+        Ok(writer)
+    }
 }
 
 /// Takes the results of an archive, in any form if `trusted` names its owner.

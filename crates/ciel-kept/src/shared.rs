@@ -114,7 +114,11 @@ impl SharedResults {
 
     /// What there is under the key of these parts; an entry that is damaged counts as none.
     pub fn find(&self, parts: &Parts) -> SharedFound {
-        let key = parts.key();
+        self.under(parts.key())
+    }
+
+    /// The same by the key.
+    pub fn under(&self, key: Digest) -> SharedFound {
         let mut found = SharedFound::Nothing;
         for user in &self.users {
             let Some((entry, owner)) = read_entry(&place(user, "entries", key)) else {
@@ -160,25 +164,30 @@ impl SharedResults {
             return Ok(true);
         }
         fs::remove_file(target).map_err(failed)?;
+        if user == self.own_folder() {
+            // The next one that has it keeps it again.
+            let _ = fs::remove_file(place(user, "objects", digest));
+        }
         Ok(false)
     }
 
-    /// Keeps a result for others, with the files of its objects in the order of its outputs; one
-    /// that is there stays.
+    /// Keeps a result for others, with the files of its objects in the order of its outputs; what is
+    /// there and whole stays.
     ///
     /// # Errors
     /// Those of files; then there is no such entry.
     pub fn keep(&self, entry: &Entry, files: &[PathBuf]) -> Result<(), KeptError> {
-        let path = place(&self.users[0], "entries", entry.parts.key());
-        if !self.writes || path.exists() {
+        if !self.writes {
             return Ok(());
         }
         let mut files = files.iter();
         for output in &entry.outputs {
-            if let KeptContent::Object { digest, .. } = output.content {
+            if let KeptContent::Object { digest, length } = output.content {
                 let file = files.next().expect("each object has its file");
                 let object = place(&self.users[0], "objects", digest);
-                let written = match object.exists() {
+                let is_there = fs::symlink_metadata(&object)
+                    .is_ok_and(|found| found.is_file() && found.len() == length);
+                let written = match is_there {
                     true => Ok(()),
                     false => put(&object, |copy| {
                         io::copy(&mut File::open(file)?, copy).map(drop)
@@ -186,6 +195,11 @@ impl SharedResults {
                 };
                 written.map_err(|source| KeptError::file("share", object, source))?;
             }
+        }
+        let key = entry.parts.key();
+        let path = place(&self.users[0], "entries", key);
+        if read_entry(&path).is_some_and(|(found, _)| found.parts.key() == key) {
+            return Ok(());
         }
         let body = postcard::to_stdvec(entry).expect("an entry in memory can be encoded");
         let written = put(&path, |file| {

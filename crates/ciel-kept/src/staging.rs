@@ -45,6 +45,11 @@ impl Staging {
     pub(crate) fn path(&self, digest: Digest) -> PathBuf {
         self.folder.join(digest.to_string())
     }
+
+    /// A file for entries.
+    pub(crate) fn entries(&self) -> PathBuf {
+        self.folder.join("entries")
+    }
 }
 
 impl Drop for Staging {

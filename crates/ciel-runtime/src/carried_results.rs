@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
+use ciel_kept::carry::Source;
 use ciel_kept::{Destination, Entry, KeptResults, SharedResults, carry};
 pub use ciel_kept::{
     Packed, Unpacked,
@@ -24,14 +25,16 @@ use crate::keeper::{anywhere, for_others, in_surroundings};
 use crate::kept_results;
 use crate::layout::KEPT;
 
-/// Writes what is kept of the tasks of a run into an archive, whichever run has kept it; none if
-/// nothing is kept in that state folder.
+/// Writes what is kept of the tasks of a run into an archive, whichever run has kept it, also in
+/// the shared folder of the run; none if nothing is kept in that state folder. `numbers_of` knows
+/// users by name.
 ///
 /// # Errors
 /// Those of files and index, and of `target`.
 pub fn pack<W: Write>(
     state: &Path,
     run: &RunEntry,
+    numbers_of: impl FnOnce(&[String]) -> Vec<u32>,
     (owner, target): (&str, W),
 ) -> Result<Option<(Packed, W)>, ArchiveError> {
     let (Some(store), Some(described)) = (kept_results::open(state)?, RunDescription::read(run))
@@ -40,13 +43,22 @@ pub fn pack<W: Write>(
     };
     let surroundings = anywhere(described.options.strict_shell);
     let keys = keys_of(&store, run, surroundings)?;
+    let trusted = numbers_of(&described.options.trusted_owners);
+    let shared = described.options.kept_folder.as_deref();
+    // What cannot be read any more counts as gone.
+    let shared =
+        shared.and_then(|folder| SharedResults::open(&described.folder.join(folder), trusted).ok());
+    let source = Source {
+        own: &store,
+        shared: shared.as_ref(),
+    };
     // Neither which run it was nor how long it took is anybody else's.
     let carried = |entry: Entry| Entry {
         run: "".into(),
         took_us: 0,
         ..for_others(&entry, surroundings, &described.folder)
     };
-    carry::pack(&store, &keys, carried, (owner, target)).map(Some)
+    carry::pack(&source, &keys, carried, (owner, target)).map(Some)
 }
 
 /// The keys of all tasks that the run knows of, and of all results that it has kept.
@@ -56,12 +68,12 @@ fn keys_of(
     surroundings: Digest,
 ) -> Result<BTreeSet<Digest>, ArchiveError> {
     let mut keys = store.keys_of_run(&run.id).map_err(ArchiveError::Kept)?;
-    let has_unpacked = store.has_unpacked().map_err(ArchiveError::Kept)?;
     for task in kept_results::identities(&run.path)?.tasks {
         let key = task.given.parts.key();
-        let unpacked = || in_surroundings(&task.given.parts, surroundings).key();
-        let is_own = !has_unpacked || store.entry(key)?.is_some();
-        keys.insert(if is_own { key } else { unpacked() });
+        keys.insert(match store.entry(key)? {
+            Some(_) => key,
+            None => in_surroundings(&task.given.parts, surroundings).key(),
+        });
     }
     Ok(keys)
 }

@@ -129,6 +129,41 @@ fn results_are_unpacked_into_a_shared_folder_for_all_who_read_it() {
 }
 
 #[test]
+fn results_that_a_run_took_from_a_shared_folder_are_packed_with_it() {
+    let place = pipeline();
+    let shared = place.path("shared");
+    let words = ["run", "--kept-dir", shared.to_str().unwrap(), "job.sw"];
+    expect(&pipeline().run(&words), 0, &ALL);
+    expect(&place.run(&words), 0, &[]);
+    let packing = value(&place, &["pack", "-o", "carried.tar", "--json"]);
+    assert_eq!(
+        (&packing["results"], &packing["left_out"]),
+        (&7.into(), &0.into())
+    );
+    assert!(bytes(&place) == bytes(&packed()));
+}
+
+#[test]
+fn two_runs_take_unpacked_results_while_a_third_evicts() {
+    let place = elsewhere(&bytes(&packed()));
+    place.file(
+        "other.sw",
+        "return text(spawn_exec(\"shell\", {\"command\": \"echo 1\"}, 1)[0]);",
+    );
+    for _ in 0..3 {
+        assert_eq!(place.run(&["unpack", "carried.tar"]).code, Some(0));
+        let sharing = ["", ""].map(|_| place.start(&["run", "--kept", "job.sw"]));
+        let evicting = place.start(&["run", "--kept", "--keep", "1", "other.sw"]);
+        assert_eq!(evicting.end().code, Some(0));
+        for live in sharing {
+            let ended = live.end();
+            assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+            assert_eq!(ended.stdout, OUTPUT);
+        }
+    }
+}
+
+#[test]
 fn file_that_is_damaged_cut_or_foreign_is_named_and_nothing_is_taken() {
     let whole = bytes(&packed());
     let mut flipped = whole.clone();

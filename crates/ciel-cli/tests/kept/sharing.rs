@@ -3,11 +3,12 @@
 //! Each place is a colleague's copy of the same project. Read first: the pipeline of `main`.
 
 use std::fs;
-use std::os::unix::fs::chown;
-use std::path::Path;
+use std::os::unix::fs::{chown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use super::{ALL, OUTPUT, expect, pipeline, sample};
-use crate::support::{Ended, Place, skipped};
+use super::{ALL, OUTPUT, expect, pipeline, ran, sample};
+use crate::support::{Ended, Live, Place, skipped};
 
 /// A user who is not the one of the tests.
 const STRANGER: u32 = 54_321;
@@ -62,6 +63,125 @@ fn give(path: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The files of this user in a shared folder: `entries` or `objects`.
+fn files(shared: &Path, kind: &str) -> Vec<PathBuf> {
+    let user = rustix::process::geteuid().as_raw();
+    let folders = fs::read_dir(shared.join(user.to_string()).join(kind)).unwrap();
+    let files = folders.flat_map(|folder| fs::read_dir(folder.unwrap().path()).unwrap());
+    let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// Puts other bytes into the place of a file that nobody may write.
+fn replace(path: &Path, bytes: &[u8]) {
+    fs::remove_file(path).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+const SORTS: [&str; 3] = ["sort a", "sort b", "sort c"];
+
+/// Once, an entry of this user that was damaged stayed so, and each run computed its task again.
+#[test]
+fn damaged_and_foreign_files_are_never_used_and_replaced_by_whole_ones() {
+    type Change = fn(&Path);
+    let changes: [(&str, Change, &[&str]); 5] = [
+        (
+            "other bytes in objects",
+            |shared| {
+                for object in files(shared, "objects") {
+                    let length = fs::metadata(&object).unwrap().len() as usize;
+                    replace(&object, &vec![b'?'; length]);
+                }
+            },
+            &SORTS,
+        ),
+        (
+            "links in the place of objects",
+            |shared| {
+                for object in files(shared, "objects") {
+                    let aside = shared.join(object.file_name().unwrap());
+                    fs::rename(&object, &aside).unwrap();
+                    symlink(aside, object).unwrap();
+                }
+            },
+            &SORTS,
+        ),
+        (
+            "other bytes in entries",
+            |shared| {
+                let entries = files(shared, "entries");
+                entries
+                    .iter()
+                    .for_each(|entry| replace(entry, b"something else"));
+            },
+            &ALL,
+        ),
+        (
+            "entries of other tasks",
+            |shared| {
+                let entries = files(shared, "entries");
+                let whole = entries.iter().map(|entry| fs::read(entry).unwrap());
+                let whole: Vec<Vec<u8>> = whole.collect();
+                let others = whole.iter().cycle().skip(1);
+                entries
+                    .iter()
+                    .zip(others)
+                    .for_each(|(entry, other)| replace(entry, other));
+            },
+            &ALL,
+        ),
+        (
+            "missing objects",
+            |shared| {
+                files(shared, "objects")
+                    .iter()
+                    .for_each(|one| fs::remove_file(one).unwrap())
+            },
+            &SORTS,
+        ),
+    ];
+    for (what, change, reruns) in changes {
+        let shared = tempfile::tempdir().unwrap();
+        expect(&run(&pipeline(), shared.path()), 0, &ALL);
+        change(shared.path());
+        let ended = run(&pipeline(), shared.path());
+        assert_eq!(ended.stdout, OUTPUT, "{what}");
+        assert_eq!(ran(&ended), reruns, "{what}: {}", ended.stderr);
+        let again = run(&pipeline(), shared.path());
+        assert_eq!(ran(&again), [""; 0], "{what}: {}", again.stderr);
+    }
+}
+
+#[test]
+fn two_runs_share_a_folder_while_a_third_process_removes_what_it_holds() {
+    let shared = tempfile::tempdir().unwrap();
+    let folder = shared.path().to_str().unwrap();
+    expect(&run(&pipeline(), shared.path()), 0, &ALL);
+    for _ in 0..3 {
+        let places = [pipeline(), pipeline()];
+        let words = ["run", "--kept-dir", folder, "job.sw"];
+        let sharing = places.each_ref().map(|place| place.start(&words));
+        let mut removing = Command::new("sh")
+            .args([
+                "-c",
+                "while :; do rm -rf \"$1\"/*/entries/* \"$1\"/*/objects/*; done",
+            ])
+            .args(["sh", folder])
+            .spawn()
+            .unwrap();
+        let ended = sharing.map(Live::end);
+        removing.kill().unwrap();
+        removing.wait().unwrap();
+        for ended in ended {
+            assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+            assert_eq!(ended.stdout, OUTPUT);
+        }
+    }
+    run(&pipeline(), shared.path());
+    expect(&run(&pipeline(), shared.path()), 0, &[]);
 }
 
 #[test]

@@ -171,8 +171,8 @@ impl SharedResults {
         Ok(false)
     }
 
-    /// Keeps a result for others, with the files of its objects in the order of its outputs; what is
-    /// there and whole stays.
+    /// Keeps a result for others, with the files of its objects in the order of its outputs; what
+    /// is there and whole stays.
     ///
     /// # Errors
     /// Those of files; then there is no such entry.

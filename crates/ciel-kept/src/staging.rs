@@ -20,19 +20,39 @@ pub(crate) struct Staging {
     _lock: File,
 }
 
+/// Removes the folder in `parent` that a killed process left, if there is one.
+pub(crate) fn clear(parent: &Path) {
+    if !parent.join(FOLDER).exists() {
+        return;
+    }
+    let Ok(lock) = File::open(parent.join(LOCK)) else {
+        return;
+    };
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        // What cannot be removed now stays for the next one.
+        let _ = remove(&parent.join(FOLDER));
+    }
+}
+
+/// The name of the folder.
+const FOLDER: &str = "carried";
+
+/// The name of the file that is locked as long as a process has the folder.
+const LOCK: &str = "carried.lock";
+
 impl Staging {
     /// Makes the folder in `parent`; waits for another process that has it.
     ///
     /// # Errors
     /// Those of the files.
     pub(crate) fn open(parent: &Path) -> Result<Staging, KeptError> {
-        let path = parent.join("carried.lock");
+        let path = parent.join(LOCK);
         let failed = |source| KeptError::file("lock", &path, source);
         let mut options = OpenOptions::new();
         let lock = options.create(true).append(true).open(&path);
         let lock = lock.map_err(failed)?;
         flock(&lock, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
-        let folder = parent.join("carried");
+        let folder = parent.join(FOLDER);
         let made = remove(&folder).and_then(|()| fs::create_dir(&folder));
         made.map_err(|source| KeptError::file("create", &folder, source))?;
         Ok(Staging {

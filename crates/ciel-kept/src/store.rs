@@ -16,7 +16,7 @@ use crate::entry::{Entry, Parts};
 use crate::error::KeptError;
 use crate::limits::{EVICTED_AT_ONCE, EVICTED_ENTRIES_MAX, USE_NOTED_AFTER_S};
 use crate::objects::{Objects, digest_of};
-use crate::schema;
+use crate::{schema, staging};
 
 /// Results that are kept in a folder.
 pub struct KeptResults {
@@ -296,11 +296,13 @@ impl KeptResults {
         })?)
     }
 
-    /// Removes entries, the longest unused first, until at most so many bytes are kept.
+    /// Removes entries, the longest unused first, until at most so many bytes are kept, and what a
+    /// process that was killed while it packed or unpacked has left.
     ///
     /// # Errors
     /// Those of files and index.
     pub fn evict(&mut self, bytes_max: u64) -> Result<Evicted, KeptError> {
+        staging::clear(&self.folder);
         let mut evicted = Evicted::default();
         while self.usage()?.bytes > bytes_max {
             let step = self.evict_some(bytes_max)?;

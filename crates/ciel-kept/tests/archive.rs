@@ -345,3 +345,19 @@ fn result_that_is_damaged_is_replaced_by_that_of_the_archive() {
     assert_eq!((again.taken, again.present), (2, 0));
     assert_eq!(fs::read(object).unwrap(), SHARED);
 }
+
+#[test]
+fn what_a_killed_process_left_on_its_way_is_removed_unless_another_one_works_there() {
+    let home = tempfile::tempdir().unwrap();
+    let mut kept = KeptResults::open(&home.path().join("kept")).unwrap();
+    let left = home.path().join("kept/carried");
+    fs::create_dir(&left).unwrap();
+    fs::write(left.join("object"), "left").unwrap();
+    let lock = File::create(home.path().join("kept/carried.lock")).unwrap();
+    lock.lock().unwrap();
+    kept.evict(u64::MAX).unwrap();
+    assert!(left.exists());
+    lock.unlock().unwrap();
+    kept.evict(u64::MAX).unwrap();
+    assert!(!left.exists());
+}

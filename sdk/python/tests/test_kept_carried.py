@@ -4,6 +4,7 @@ Each task tells on standard error that it ran, which no result depends on.
 """
 
 import getpass
+import json
 import os
 import shutil
 import subprocess
@@ -110,3 +111,33 @@ def test_pickles_are_left_out_even_if_the_file_says_that_it_is_ours(tmp_path: Pa
 def test_naming_another_owner_trusts_nobody(tmp_path: Path) -> None:
     _, unpacked, _ = carried(tmp_path, "--trust-owner", "somebody-else")
     assert unpacked.startswith("took 3 of 4 results ")
+
+
+LOGGING = """
+import ciel
+
+
+@ciel.task
+def plain(n: int) -> bytes:
+    return b"x" * n
+
+
+@ciel.task
+def logging(n: int) -> bytes:
+    with ciel.open("log", "serial-append") as log:
+        print("a line", file=log)
+    return b"y" * n
+
+
+def main() -> int:
+    return len(plain.spawn(3).result()) + len(logging.spawn(4).result())
+"""
+
+
+def test_results_of_tasks_that_write_to_ordered_files_stay_at_home(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text(LOGGING)
+    run(tmp_path)
+    packed = json.loads(told(tmp_path, "pack", "--json", "-o", "carried.tar"))
+    assert (packed["results"], packed["left_out"]) == (1, 1)
+    said = told(tmp_path, "pack", "-o", "carried.tar")
+    assert said.endswith("1 task of the run left out: no result is kept that can travel\n")

@@ -4,8 +4,8 @@
 //! kept by then. It does not know keys or stores. Read next: `settle`, which commits.
 
 use ciel_model::{
-    AttemptNumber, Content, Form, Handle, InputMode, Keeping, Micros, Name, RerunReason, TaskKey,
-    Value,
+    AttemptNumber, Class, Content, Form, Handle, InputMode, Keeping, Micros, Name, RerunReason,
+    TaskKey, Value,
 };
 
 use crate::event::{Action, Event};
@@ -42,6 +42,12 @@ impl Graph {
         takes_part.then(|| (task.name, task.strand.name.spawn(action)))
     }
 
+    /// The name of the object that a task knows by a handle.
+    pub fn object_name(&self, key: TaskKey, handle: Handle) -> Option<Name> {
+        let object = self.tasks.get(&key)?.table.get(handle)?;
+        Some(self.objects.get(object)?.name)
+    }
+
     /// The query for the result of a task, if all that it is given is known by its content.
     pub fn query_for(&self, key: TaskKey) -> Option<Action> {
         let task = self.tasks.get(&key)?;
@@ -67,7 +73,10 @@ impl Graph {
 
     /// What a task is given, if all of that is known by its content.
     fn plain_inputs(&self, task: &Task) -> Option<Vec<(Form, Content)>> {
-        let by_value = |mode| mode != InputMode::Reference;
+        // A task on a thread of the engine reads what it is given by reference. What another one
+        // does with a reference is not known.
+        let is_read = task.descriptor.class == Class::Coordination;
+        let by_value = |mode| mode != InputMode::Reference || is_read;
         let mut given = task.descriptor.inputs.iter();
         if !given.all(|it| by_value(it.mode)) {
             return None;

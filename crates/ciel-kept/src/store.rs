@@ -211,6 +211,11 @@ impl KeptResults {
         self.objects.take(digest, length, target)
     }
 
+    /// Where the object with that digest is, if it is kept.
+    pub fn object(&self, digest: Digest) -> PathBuf {
+        self.objects.path(digest)
+    }
+
     /// The digest of a file, for those who know none.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use ciel_view::RunDescription;
 use rustc_hash::FxHashMap;
 
 use crate::error::RunError;
+use crate::executors::skywriting;
 use crate::job::Job;
 use crate::keep_rule::has_ended_badly;
 use crate::keeper::{anywhere, in_surroundings};
@@ -104,11 +105,17 @@ pub fn foretell(
         true => code_now(),
         false => None,
     };
+    let script_now = match job {
+        Job::Script(script) => Some(skywriting::functions(script)),
+        Job::Python | Job::Session(_) => None,
+    };
     let walk = Walk {
         store: kept_results::open(&settings.state)?,
         anywhere: anywhere(settings.strict_shell),
         takes: settings.takes_kept() || !is_new && has_ended_badly(&runs, &job_key),
         code_now,
+        script_now,
+        is_edited,
         files: identities
             .files
             .iter()
@@ -145,6 +152,9 @@ struct Walk {
     takes: bool,
     /// None if that is not known.
     code_now: Option<CodeNow>,
+    /// The functions of the job's script, if it is one.
+    script_now: Option<Vec<FunctionCode>>,
+    is_edited: bool,
     /// Files of the user's by the digests that they had.
     files: FxHashMap<Digest, Arc<str>>,
     /// Which tasks gave what, and whether they would be taken.
@@ -214,6 +224,9 @@ impl Walk {
     fn code_fate(&self, task: &TaskIdentity) -> Option<Fate> {
         let before = &task.given.parts;
         let function = before.pieces.first().filter(|_| has_code(task))?;
+        if let Some(now) = &self.script_now {
+            return self.script_fate(&before.pieces, now);
+        }
         let known = self
             .code_now
             .as_ref()
@@ -229,6 +242,25 @@ impl Walk {
         let changed = now.first().and_then(|now| before.diff(now));
         let piece = changed.unwrap_or(function).clone();
         Some(Fate::Runs(RerunReason::CodeChanged(piece)))
+    }
+
+    /// The same for a function of a script. What variables are that it captures is known only if
+    /// nothing was edited.
+    fn script_fate(&self, before: &[FunctionCode], now: &[FunctionCode]) -> Option<Fate> {
+        let is_in_now = |piece: &&FunctionCode| {
+            let mut same = now.iter();
+            same.any(|now| now.name == piece.name && now.digest == piece.digest)
+        };
+        let others: Vec<&FunctionCode> = before.iter().filter(|piece| !is_in_now(piece)).collect();
+        let changed = others
+            .iter()
+            .find_map(|piece| now.iter().find(|now| now.name == piece.name));
+        if let Some(changed) = changed {
+            return Some(Fate::Runs(RerunReason::CodeChanged(changed.clone())));
+        }
+        let mut unknown = others.iter();
+        let is_unknown = unknown.any(|piece| self.is_edited || piece.name.starts_with("env "));
+        is_unknown.then_some(Fate::CodeUnknown)
     }
 
     /// The name of an input that is a file of the user's whose content is another now.

@@ -7,6 +7,7 @@
 mod beneath;
 mod noted;
 mod parts;
+mod scripts;
 mod sharing;
 mod subtrees;
 mod told;
@@ -21,19 +22,24 @@ use ciel_graph::Event;
 use ciel_kept::{
     Entry, Found, IdentityWriter, KeptContent, KeptError, KeptOutput, KeptResults, Parts,
 };
-use ciel_model::{Content, Digest, FileRead, Handle, Label, Name, RerunReason, TaskKey, Value};
+use ciel_model::{
+    Content, Descriptor, Digest, FileRead, Handle, Label, Name, Reached, RerunReason, TaskKey,
+    Value,
+};
 use ciel_ordered::Sink;
 use ciel_store::ObjectName;
 use rustc_hash::FxHashMap;
 
 pub(crate) use self::parts::{anywhere, in_surroundings};
 use self::parts::{files_named, parts_of, stamp_of, surroundings, surroundings_anywhere};
+pub(crate) use self::scripts::{Stepped, ended_script, keep_script};
 use self::sharing::Sharing;
 pub(crate) use self::sharing::for_others;
 use self::subtrees::Subtrees;
 pub(crate) use self::told::{keep_command, keep_watched, printed_digest, segments, tell_begun};
 use crate::choice::seconds_now;
 use crate::engine::Engine;
+use crate::executors::call::Call;
 use crate::kept::{EndedTask, Request, StagedContent, StagedOutput};
 use crate::layout::{IDENTITIES, KEPT};
 use crate::{ordered_files, output, second_runs};
@@ -102,10 +108,17 @@ struct Keeper<'a> {
     begun_at: SystemTime,
 }
 
-struct Begun {
+/// What a task is given.
+struct Given {
     parts: Parts,
     /// Files that count among its inputs.
     files: Vec<FileRead>,
+    /// Of the code in its parts, what is no value.
+    functions: Reached,
+}
+
+struct Begun {
+    given: Given,
     label: Label,
     is_marked: bool,
 }
@@ -137,7 +150,10 @@ impl Keeper<'_> {
                 parent,
                 action,
                 child,
-            } => self.subtrees.on_spawned(parent, action, child),
+            } => {
+                let resolved = self.subtrees.on_spawned(parent, action, child);
+                self.keep_resolved(resolved);
+            }
             Request::Over { task, has_failed } => self.resolve(task, has_failed),
             Request::Compare(runs) => second_runs::compare(self.engine, &runs),
             Request::Close => unreachable!("the loop has ended with it"),
@@ -147,9 +163,10 @@ impl Keeper<'_> {
         }
     }
 
-    /// What the result of a task depends on; none if that is not known any more.
-    fn parts_of(&mut self, query: &ResultQuery) -> Option<(Parts, Vec<FileRead>)> {
-        let mut parts = parts_of(self.engine, self.surroundings, query)?;
+    /// What the result of a task depends on; none if that is not known, or not any more.
+    fn given_to(&mut self, query: &ResultQuery) -> Option<Given> {
+        let call = self.call_of(&query.descriptor)?;
+        let mut parts = parts_of(self.engine, self.surroundings, query, &call)?;
         let trusts_times = self.engine.settings.trusts_times;
         let files = self.with_store(|store| {
             let digest_of = |path: &Path| match trusts_times {
@@ -160,17 +177,29 @@ impl Keeper<'_> {
         });
         let (inputs, files): (Vec<_>, Vec<_>) = files?.into_iter().unzip();
         parts.inputs.extend(inputs);
-        Some((parts, files))
+        let functions = call.functions;
+        Some(Given {
+            parts,
+            files,
+            functions,
+        })
+    }
+
+    /// What a task depends on beside the contents of its inputs, if that is known.
+    fn call_of(&self, descriptor: &Descriptor) -> Option<Call> {
+        let engine = self.engine;
+        let executor = engine.registry.find(&descriptor.executor);
+        executor.call(&engine.programs, &engine.settings, descriptor)
     }
 
     /// Looks a result up and tells the graph.
     fn answer(&mut self, query: ResultQuery) {
-        let parts = self.parts_of(&query);
-        if let Some((parts, _)) = &parts {
-            self.note_given(parts, &query);
+        let given = self.given_to(&query);
+        if let Some(given) = &given {
+            self.note_given(&given.parts, &query);
         }
-        let found = match &parts {
-            Some((parts, files)) => self.find_anywhere(parts, files, &query),
+        let found = match &given {
+            Some(given) => self.find_anywhere(given, &query),
             None => Err(RerunReason::New),
         };
         let task = query.attempt.task;
@@ -198,8 +227,8 @@ impl Keeper<'_> {
                 output::spill_excess(self.engine);
             }
             Err(reason) => {
-                if let Some((parts, files)) = parts {
-                    self.note_begun(parts, files, &query);
+                if let Some(given) = given {
+                    self.note_begun(given, &query);
                 }
                 let reason = Box::new(reason);
                 self.engine.with(|core, now| {
@@ -217,25 +246,16 @@ impl Keeper<'_> {
     }
 
     /// A result of this state folder, else a shared one; the reason is that of this folder.
-    fn find_anywhere(
-        &mut self,
-        parts: &Parts,
-        files: &[FileRead],
-        query: &ResultQuery,
-    ) -> Result<Taken, RerunReason> {
-        self.find(parts, files, query).or_else(|reason| {
-            let shared = self.find_shared(parts, files, query);
+    fn find_anywhere(&mut self, given: &Given, query: &ResultQuery) -> Result<Taken, RerunReason> {
+        self.find(given, query).or_else(|reason| {
+            let shared = self.find_shared(given, query);
             self.clear(place_of(&query.label));
             shared.ok_or(reason)
         })
     }
 
-    fn find(
-        &mut self,
-        parts: &Parts,
-        files: &[FileRead],
-        query: &ResultQuery,
-    ) -> Result<Taken, RerunReason> {
+    fn find(&mut self, given: &Given, query: &ResultQuery) -> Result<Taken, RerunReason> {
+        let parts = &given.parts;
         let place = place_of(&query.label);
         // The store is opened with the first look, which tells whether any were unpacked.
         let mut found =
@@ -270,7 +290,7 @@ impl Keeper<'_> {
             Some(_) => {}
         }
         if taken.is_some() && self.subtrees.follows(query.label.name) {
-            self.note_taken(&entry, files, query);
+            self.note_taken(&entry, given, query);
         }
         taken.ok_or(RerunReason::Damaged)
     }
@@ -340,18 +360,17 @@ impl Keeper<'_> {
         if self.begun.contains_key(&query.attempt.task) {
             return;
         }
-        if let Some((parts, files)) = self.parts_of(query) {
-            self.note_given(&parts, query);
-            self.note_begun(parts, files, query);
+        if let Some(given) = self.given_to(query) {
+            self.note_given(&given.parts, query);
+            self.note_begun(given, query);
         }
     }
 
-    fn note_begun(&mut self, parts: Parts, files: Vec<FileRead>, query: &ResultQuery) {
+    fn note_begun(&mut self, given: Given, query: &ResultQuery) {
         self.places.push(place_of(&query.label));
         self.expect_batch();
         let begun = Begun {
-            parts,
-            files,
+            given,
             label: query.label.clone(),
             is_marked: self.is_marked(query),
         };
@@ -460,8 +479,8 @@ fn place_of(label: &Label) -> Digest {
     Digest(label.name.0)
 }
 
-/// An output as an entry has it; its file is added to `files`. None if that cannot be read.
-fn kept_output(output: StagedOutput, files: &mut Vec<PathBuf>) -> Option<KeptOutput> {
+/// An output as an entry has it; none if its file cannot be read.
+fn kept_output(output: StagedOutput) -> Option<KeptOutput> {
     let content = match output.content {
         StagedContent::Inline(bytes) => KeptContent::Inline(bytes),
         StagedContent::File {
@@ -469,7 +488,6 @@ fn kept_output(output: StagedOutput, files: &mut Vec<PathBuf>) -> Option<KeptOut
             length,
             digest,
         } => {
-            files.push(path.clone());
             let digest = digest.or_else(|| KeptResults::digest_of(&path).ok())?;
             KeptContent::Object { digest, length }
         }

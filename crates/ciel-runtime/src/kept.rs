@@ -65,6 +65,8 @@ pub(crate) struct EndedTask {
     pub(crate) descriptor: Arc<Descriptor>,
     /// None if the result itself cannot be kept, only that of a task above it.
     pub(crate) outputs: Option<Vec<StagedOutput>>,
+    /// The object that its only output is, if another task makes that.
+    pub(crate) handed: Option<Name>,
     /// All that it has written, in order.
     pub(crate) written: Vec<Segment>,
     /// It was seen to do nothing that taking its result would not repeat.

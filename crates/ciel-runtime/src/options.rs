@@ -18,7 +18,8 @@ pub(crate) struct Parsed {
 }
 
 /// Reads a dictionary that the language has checked; what is absent comes from the run's settings.
-pub(crate) fn parse(given: &Value, settings: &Settings) -> Parsed {
+/// A function of the script that is pure is kept in each run.
+pub(crate) fn parse(given: &Value, settings: &Settings, is_function: bool) -> Parsed {
     let mut asked = CallOptions::default();
     let (mut name, mut pure) = (None, None);
     for (key, value) in given.as_object().into_iter().flatten() {
@@ -35,6 +36,7 @@ pub(crate) fn parse(given: &Value, settings: &Settings) -> Parsed {
             other => drop(asked.others.insert(other.into(), thousandths(value))),
         }
     }
+    asked.keep = asked.keep.or(pure.filter(|pure| *pure && is_function));
     Parsed {
         shared: share(asked.over(settings.task_options())),
         name,

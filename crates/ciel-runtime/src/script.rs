@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use ciel_engine::Attempt;
 use ciel_graph::{Assignment, Checkpoint, Entry};
-use ciel_model::{FactAct, Handle, WaitEnd};
+use ciel_model::{AttemptNumber, FactAct, Handle, Keeping, WaitEnd};
 use ciel_skywriting::host::Handle as ScriptHandle;
 use ciel_skywriting::machine::Machine;
 use rustc_hash::FxHashMap;
 
+use crate::kept::{PRINTED_BYTES_MAX, Segment};
 use crate::programs::Program;
 
 /// A script between its turns.
@@ -23,8 +24,8 @@ pub(crate) struct Script {
     pub(crate) program: Arc<Program>,
     /// What the payloads of functions that it spawns begin with.
     pub(crate) origin: Arc<[u8]>,
-    /// What an earlier run of the strand did, if it repeats that.
-    pub(crate) earlier: Option<Box<Earlier>>,
+    /// What is known of its past; none if that is of no use.
+    pub(crate) past: Option<Box<Past>>,
     /// Handles of the packages that were requested so far.
     pub(crate) packages: Option<Box<FxHashMap<String, ScriptHandle>>>,
     /// The last action of which the results of kept children became parts, and how many.
@@ -36,6 +37,38 @@ pub(crate) struct Script {
 /// Many scripts may wait at the same time. An allocator with classes of sizes gives 640 bytes for
 /// one byte more.
 const _: () = assert!(size_of::<Script>() <= 512);
+
+/// What is known of the past of a script.
+pub(crate) enum Past {
+    /// All that it has written, as its result may be kept.
+    Written(ScriptWritten),
+    /// What an earlier run of the strand did, which it repeats.
+    Earlier(Earlier),
+}
+
+/// What a script has written so far.
+#[derive(Default)]
+pub(crate) struct ScriptWritten {
+    pub(crate) segments: Vec<Segment>,
+    bytes: u64,
+}
+
+impl ScriptWritten {
+    /// Nothing yet; none for a task whose result is not kept. One that repeats facts or begins at a
+    /// checkpoint does not write all of it again.
+    pub(crate) fn of(assignment: &Assignment) -> Option<ScriptWritten> {
+        let is_first = assignment.attempt == AttemptNumber(0);
+        let is_whole = is_first && matches!(assignment.entry, Entry::Start(_));
+        let takes_part = assignment.descriptor.keeping != Keeping::Never;
+        (is_whole && takes_part).then(ScriptWritten::default)
+    }
+
+    fn add(&mut self, segment: Segment) -> bool {
+        self.bytes += segment.bytes.len() as u64;
+        self.segments.push(segment);
+        self.bytes <= PRINTED_BYTES_MAX
+    }
+}
 
 /// What a run that is repeated did, and has not been repeated yet.
 pub(crate) struct Earlier {
@@ -56,6 +89,14 @@ impl Script {
     }
 }
 
+/// What an earlier run of the strand did, if that is what is known.
+pub(crate) fn earlier_in(past: &mut Option<Box<Past>>) -> Option<&mut Earlier> {
+    match past.as_deref_mut() {
+        Some(Past::Earlier(earlier)) => Some(earlier),
+        Some(Past::Written(_)) | None => None,
+    }
+}
+
 /// The assignment of a script that has a turn.
 pub(crate) fn assigned(assignment: &Option<Box<Assignment>>) -> &Assignment {
     assignment
@@ -64,6 +105,16 @@ pub(crate) fn assigned(assignment: &Option<Box<Assignment>>) -> &Assignment {
 }
 
 impl Script {
+    /// It has written that; none if it is not known where. Once that is more than is kept, or
+    /// unknown, nothing is noted any more.
+    pub(crate) fn note_written(&mut self, segment: Option<Segment>) {
+        if let Some(Past::Written(written)) = self.past.as_deref_mut()
+            && !segment.is_some_and(|segment| written.add(segment))
+        {
+            self.past = None;
+        }
+    }
+
     /// Its assignment, in a turn.
     pub(crate) fn assignment(&self) -> &Assignment {
         assigned(&self.assignment)
@@ -98,12 +149,16 @@ impl Script {
             FactAct::Waited(_) | FactAct::Constructed { .. } | FactAct::Input { .. } => None,
         });
         let spawned = spawns.collect();
-        self.earlier = Some(Box::new(Earlier { ends, spawned }));
+        self.past = Some(Box::new(Past::Earlier(Earlier { ends, spawned })));
+    }
+
+    fn earlier(&mut self) -> Option<&mut Earlier> {
+        earlier_in(&mut self.past)
     }
 
     /// How the next cancellation ended in the run that it repeats, if it repeats one.
     pub(crate) fn recorded_end(&mut self) -> Option<WaitEnd> {
-        self.earlier.as_mut()?.ends.pop_front()
+        self.earlier()?.ends.pop_front()
     }
 
     /// A cancellation of one reference has ended so.

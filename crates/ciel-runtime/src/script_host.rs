@@ -68,7 +68,7 @@ pub(crate) fn host_of<'a>(
         label: &assigned(&script.assignment).label,
         constructed: &mut script.constructed,
         attempt: &mut script.attempt,
-        earlier: script.earlier.as_deref_mut(),
+        earlier: script::earlier_in(&mut script.past),
         packages: &mut script.packages,
     };
     (&mut script.machine, &mut script.kept_for, host)

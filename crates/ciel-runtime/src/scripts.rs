@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use bytes::Bytes;
 use ciel_engine::{Action, Answers, Attempt, Blocked, Caller, Event, Kept, Waited, saved_state};
 use ciel_graph::{Assignment, Until, Wait};
 use ciel_model::{ActionKey, Failure, Form, Handle, Value, WaitEnd, limits};
@@ -17,9 +18,11 @@ use crate::engine::Engine;
 use crate::executors::coroutine::{self, Begun};
 use crate::executors::{Executor, Launch};
 use crate::failures;
+use crate::keeper::{self, Stepped};
+use crate::kept::{EndedTask, Segment};
 use crate::objects;
 use crate::promotion::{not_promoted, promote, run_for_others};
-use crate::script::{self, Script};
+use crate::script::{self, Past, Script, ScriptWritten};
 use crate::script_host::{Act, ScriptHost, host_of};
 use crate::translate;
 use crate::turns::ThreadState;
@@ -69,6 +72,7 @@ fn begin(
     executor: &dyn Executor,
 ) -> Option<Turn> {
     let mut attempt = Attempt::new(&assignment);
+    let stepped = Stepped::of(&assignment);
     let begun = match executor.launch() {
         Launch::Coroutine(coroutine) => coroutine.begin(engine, assignment),
         Launch::Command(_) | Launch::Worker(_) | Launch::Release(_) => {
@@ -79,7 +83,12 @@ fn begin(
     };
     let end = match begun {
         Begun::Script(script) => return go_on(engine, hand, script),
-        Begun::Finished(outputs) => Action::Finish(outputs),
+        Begun::Finished(outputs, read) => {
+            if let Some(read) = read {
+                engine.with(|core, _| stepped.tell(core, &outputs, &read));
+            }
+            Action::Finish(outputs)
+        }
         Begun::Failed(failure) => Action::Fail(*failure),
     };
     engine.act(&mut attempt, end);
@@ -170,13 +179,14 @@ fn enter(
     };
     let machine =
         machine.map_err(|error| Box::new(translate::load_failure(&assignment, &error)))?;
+    let past = ScriptWritten::of(&assignment).map(|written| Box::new(Past::Written(written)));
     Ok(Box::new(Script {
         machine,
         attempt: Attempt::new(&assignment),
         assignment: Some(assignment),
         program: entry.program,
         origin: entry.origin,
-        earlier: None,
+        past,
         constructed: (0, 0),
         kept_for: 0,
         packages: None,
@@ -235,6 +245,10 @@ fn run_stretch(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>)
         Err(why) => StretchEnd::Ends(Action::Fail(not_promoted(&script, why))),
         Ok(step) => stretch_end(engine, &mut script, step),
     };
+    if let Some(Past::Written(_)) = script.past.as_deref() {
+        acts.iter()
+            .for_each(|act| note_act(engine, &mut script, act));
+    }
     tell(engine, hand, script, (acts, promoted), told)
 }
 
@@ -331,6 +345,7 @@ fn tell(
     told: StretchEnd,
 ) -> Next {
     let over = engine.now();
+    let kept = ended_script(engine, &mut script, &told);
     let mut core = engine.lock();
     let mut now = engine.now();
     for (what, count) in script.machine.take_ended() {
@@ -340,7 +355,7 @@ fn tell(
         let name = script.assignment().position.spawn(action);
         core.promoted.insert(name, machine);
     }
-    let stay = tell_core(&mut core, now, &mut script, acts, told);
+    let stay = tell_core(&mut core, now, &mut script, acts, (told, kept));
     let mut checkpoint = None;
     if wants_checkpoint(&core, &script, &stay) {
         // What that takes grows with the state of the script.
@@ -366,6 +381,40 @@ fn tell(
     next
 }
 
+/// A script whose result may be kept has done that.
+fn note_act(engine: &Engine, script: &mut Script, act: &Act) {
+    let (after, file, bytes) = match act {
+        Act::Step(_) => return,
+        Act::Print(after, bytes) => (*after, None, bytes),
+        Act::Append(after, sink, bytes) => match engine.files.path_of(*sink) {
+            Some(path) => (*after, Some(path.into()), bytes),
+            None => return script.note_written(None),
+        },
+    };
+    script.note_written(Some(Segment {
+        after,
+        file,
+        bytes: Bytes::copy_from_slice(bytes),
+    }));
+}
+
+/// What is kept of a script whose stretch ends it well.
+fn ended_script(engine: &Engine, script: &mut Script, told: &StretchEnd) -> Option<Box<EndedTask>> {
+    let StretchEnd::Ends(Action::Finish(outputs)) = told else {
+        return None;
+    };
+    let Past::Written(written) = *script.past.take()? else {
+        return None;
+    };
+    let assignment = script.assignment();
+    Some(keeper::ended_script(
+        engine,
+        assignment,
+        written.segments,
+        outputs,
+    ))
+}
+
 /// Submits the actions of the script and how its stretch ended, unless it only waits or was
 /// preempted.
 fn tell_core(
@@ -373,11 +422,16 @@ fn tell_core(
     now: u64,
     script: &mut Script,
     acts: Vec<Act>,
-    told: StretchEnd,
+    (told, kept): (StretchEnd, Option<Box<EndedTask>>),
 ) -> Option<Stay> {
     let end = match (tell_acts(core, now, script, acts), told) {
         (Err(failure), _) => Action::Fail(*failure),
-        (Ok(()), StretchEnd::Ends(end)) => end,
+        (Ok(()), StretchEnd::Ends(end)) => {
+            if let (Action::Finish(outputs), Some(kept)) = (&end, kept) {
+                keeper::keep_script(core, kept, outputs);
+            }
+            end
+        }
         // If one of its acts was refused, the graph has ended the attempt.
         (Ok(()), StretchEnd::Stays(_)) if core.is_stopping(script.attempt.key()) => {
             core.tell(now, script.attempt.left());

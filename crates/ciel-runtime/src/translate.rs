@@ -212,7 +212,8 @@ pub(crate) fn descriptor(
     origin: &[u8],
     asked: SpawnRequest,
 ) -> Arc<Descriptor> {
-    let options = options::parse(&asked.options, &engine.settings);
+    let is_function = matches!(asked.work, Work::Call(_));
+    let options = options::parse(&asked.options, &engine.settings, is_function);
     let rule = engine.keep_rule;
     let request =
         |executor: &dyn Executor, label: Option<String>, (payload, arguments), pure| Request {
@@ -237,6 +238,7 @@ pub(crate) fn descriptor(
                 [] => Bytes::from(bytes),
                 origin => [origin, &bytes].concat().into(),
             };
+            // Equal calls of functions do not share a result.
             let pure = options.pure.filter(|pure| !pure);
             let call = (payload, serde_json::Value::Null);
             request(own, options.name, call, pure).descriptor(own, recorded, rule)

@@ -14,7 +14,7 @@ use crate::hir::{CaptureMode, Source, Span};
 
 /// Identifies the meaning of a program: instructions, constants and names, but neither comments
 /// nor layout.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct CodeHash(pub [u8; 16]);
 
 impl fmt::Debug for CodeHash {
@@ -91,12 +91,66 @@ pub(crate) struct Function {
     /// One for each instruction.
     #[serde(skip)]
     pub(crate) spans: Vec<Span>,
+    /// What it does, wherever it stands.
+    #[serde(skip)]
+    pub(crate) meaning: Meaning,
 }
 
 impl Function {
+    /// The functions that it makes, by their numbers.
+    pub(crate) fn made(&self) -> impl DoubleEndedIterator<Item = u32> {
+        self.instructions
+            .iter()
+            .filter_map(|instruction| match instruction {
+                Instruction::Closure(made) => Some(*made),
+                _ => None,
+            })
+    }
+
     /// For messages and labels.
     pub(crate) fn shown_name(&self) -> Arc<str> {
         self.name.clone().unwrap_or_else(|| Arc::from("lambda"))
+    }
+}
+
+/// What the code of a function means.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Meaning {
+    /// Of the function without those that it makes.
+    pub(crate) own: CodeHash,
+    /// Of the function with those that it makes.
+    pub(crate) whole: CodeHash,
+    /// What it may ask, without those that it makes.
+    pub(crate) asks: Vec<Question>,
+    /// Where each variable that it captures is first named, in the order of captures.
+    pub(crate) captured: Vec<Span>,
+}
+
+/// What a function may ask of its environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// The variable of that name.
+    Variable(Arc<str>),
+    /// The arguments of the script.
+    Arguments,
+    /// What is known only when it runs.
+    Open,
+}
+
+/// Hashes plain things, each by its encoding, which tells where it ends.
+#[derive(Default)]
+pub(crate) struct CodeHasher(blake3::Hasher);
+
+impl CodeHasher {
+    pub(crate) fn put<T: Serialize + ?Sized>(&mut self, thing: &T) {
+        let bytes = postcard::to_stdvec(thing).expect("plain data always encodes");
+        self.0.update(&bytes);
+    }
+
+    pub(crate) fn finish(&self) -> CodeHash {
+        let mut hash = [0; 16];
+        hash.copy_from_slice(&self.0.finalize().as_bytes()[..16]);
+        CodeHash(hash)
     }
 }
 

@@ -13,6 +13,7 @@ pub mod diagnostic;
 pub mod front;
 pub mod hir;
 pub mod host;
+pub mod identity;
 pub mod limits;
 pub mod machine;
 pub mod wire;

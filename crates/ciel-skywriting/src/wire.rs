@@ -125,6 +125,35 @@ pub(crate) fn take<'a, T: Deserialize<'a>>(bytes: &mut &'a [u8]) -> Result<T, Lo
     Ok(thing)
 }
 
+/// Checks version and code; gives what is between.
+pub(crate) fn open(bytes: &[u8], expected: CodeHash) -> Result<&[u8], LoadError> {
+    let [version, flags, body @ ..] = bytes else {
+        return Err(damaged("they are too short"));
+    };
+    if *version != VERSION {
+        return Err(LoadError::OtherVersion { found: *version });
+    }
+    match *flags {
+        0 => Ok(body),
+        WITH_FUNCTIONS => {
+            let (body, hash) = body
+                .split_last_chunk::<16>()
+                .ok_or(damaged("they are too short"))?;
+            let found = CodeHash(*hash);
+            match expected == found {
+                true => Ok(body),
+                false => Err(LoadError::OtherProgram { expected, found }),
+            }
+        }
+        _ => Err(damaged("unknown flags")),
+    }
+}
+
+/// Whether an encoded value has functions in it, so that only the program that made it can read it.
+pub fn has_functions(bytes: &[u8]) -> bool {
+    bytes.get(1) == Some(&WITH_FUNCTIONS)
+}
+
 /// The JSON form of an encoded value, for tasks in other languages: reference number `i` becomes
 /// `{"$ref": i}`, and a user's key that begins with `$` gets one more.
 pub fn to_json(bytes: &[u8]) -> Result<serde_json::Value, LoadError> {

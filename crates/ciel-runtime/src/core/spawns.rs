@@ -4,7 +4,7 @@
 
 use ciel_engine::Event;
 use ciel_graph::{self as graph, Step, TaskSummary};
-use ciel_model::TaskKey;
+use ciel_model::{Name, TaskKey};
 
 use super::Core;
 use crate::kept::{Request, send};
@@ -37,6 +37,17 @@ impl Core {
                 child,
             },
         );
+    }
+
+    /// Whether what a task does is part of what another one is kept with, or is kept itself with
+    /// what it has spawned.
+    pub(crate) fn follows(&self, task: Name) -> bool {
+        self.followed.contains(&task)
+    }
+
+    /// Says something to the thread of kept results.
+    pub(crate) fn tell_kept(&self, request: Request) {
+        send(&self.kept, request);
     }
 
     /// Says what a task was given, if all of that is known by its content.

@@ -115,7 +115,7 @@ impl<C: CommandLine> Executor for Command<C> {
         true
     }
 
-    fn is_keepable(&self, _code: &Reached) -> bool {
+    fn is_keepable(&self, _code: &Reached, _arguments: &Value) -> bool {
         true
     }
 

@@ -3,7 +3,7 @@
 //! A coroutine ends in its first step, or is a script, which runs by turns. It does not know
 //! threads. Read next: `scripts`, which runs them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ciel_graph::{Assignment, Output};
 use ciel_model::{Failure, Handle, Value};
@@ -39,8 +39,9 @@ pub(crate) trait Host {
 
 /// A task that has begun.
 pub(crate) enum Begun {
-    /// It has ended, with these outputs.
-    Finished(Vec<Output>),
+    /// It has ended, with these outputs, and has read these files; none if that is not all that
+    /// determines the outputs.
+    Finished(Vec<Output>, Option<Vec<PathBuf>>),
     /// It has failed.
     Failed(Box<Failure>),
     /// It runs until it waits, ends, or has used up its fuel.

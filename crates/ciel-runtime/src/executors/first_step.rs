@@ -3,6 +3,7 @@
 //! Such a task takes its inputs by value, and gives one output that depends on them alone. This
 //! module does not know which there are. Read next: `grab`, `sync`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ciel_graph::{Assignment, Output};
@@ -11,8 +12,12 @@ use ciel_model::{Failure, InputMode};
 use super::coroutine::{Begun, Coroutine, Host};
 use super::{Executor, Launch};
 
+/// What a task gave, and the files that it has read; none if that is not all that determines what
+/// it gave.
+pub(super) type Stepped = (Output, Option<Vec<PathBuf>>);
+
 /// What a task does: from its assignment to its output, or its failure.
-type Step = fn(&dyn Host, &Assignment) -> Result<Output, Box<Failure>>;
+type Step = fn(&dyn Host, &Assignment) -> Result<Stepped, Box<Failure>>;
 
 /// An executor of such tasks.
 pub(super) struct FirstStep {
@@ -48,7 +53,7 @@ impl Executor for FirstStep {
 impl Coroutine for FirstStep {
     fn begin(&self, host: &dyn Host, assignment: Box<Assignment>) -> Begun {
         match (self.step)(host, &assignment) {
-            Ok(output) => Begun::Finished(vec![output]),
+            Ok((output, read)) => Begun::Finished(vec![output], read),
             Err(failure) => Begun::Failed(failure),
         }
     }

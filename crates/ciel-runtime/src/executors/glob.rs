@@ -11,7 +11,7 @@ use ciel_model::{Failure, FailureKind, Refused};
 use serde_json::Value;
 
 use super::coroutine::Host;
-use super::first_step::FirstStep;
+use super::first_step::{FirstStep, Stepped};
 use super::names::GLOB;
 
 mod pattern;
@@ -22,7 +22,7 @@ pub(super) fn executor() -> FirstStep {
     FirstStep::new(GLOB, glob)
 }
 
-fn glob(host: &dyn Host, assignment: &Assignment) -> Result<Output, Box<Failure>> {
+fn glob(host: &dyn Host, assignment: &Assignment) -> Result<Stepped, Box<Failure>> {
     let payload = &assignment.descriptor.payload;
     let arguments: Value = serde_json::from_slice(payload).unwrap_or(Value::Null);
     let Some(pattern) = arguments.get("pattern").and_then(Value::as_str) else {
@@ -34,8 +34,8 @@ fn glob(host: &dyn Host, assignment: &Assignment) -> Result<Output, Box<Failure>
         let label = assignment.label.clone();
         Box::new(Failure::new(FailureKind::TaskError, label, message))
     })?;
-    host.value(assignment, &Value::from(found), 0)
-        .map(Output::Value)
+    let value = host.value(assignment, &Value::from(found), 0)?;
+    Ok((Output::Value(value), None))
 }
 
 /// The paths that match, in the order of their bytes. Relative ones begin at the working folder.

@@ -10,18 +10,19 @@ use ciel_model::{Failure, Refused};
 use serde_json::Value;
 
 use super::coroutine::Host;
-use super::first_step::FirstStep;
+use super::first_step::{FirstStep, Stepped};
 use super::names::GRAB;
 
 pub(super) fn executor() -> FirstStep {
     FirstStep::new(GRAB, grab)
 }
 
-fn grab(host: &dyn Host, assignment: &Assignment) -> Result<Output, Box<Failure>> {
+fn grab(host: &dyn Host, assignment: &Assignment) -> Result<Stepped, Box<Failure>> {
     let payload = &assignment.descriptor.payload;
     let arguments: Value = serde_json::from_slice(payload).unwrap_or(Value::Null);
     let path = path_in(&arguments).map_err(|refused| refused.failure(&assignment.label))?;
-    host.import(assignment, &path).map(Output::Value)
+    let value = host.import(assignment, &path)?;
+    Ok((Output::Value(value), Some(vec![path])))
 }
 
 /// The file that the arguments name.

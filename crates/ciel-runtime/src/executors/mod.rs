@@ -6,6 +6,7 @@
 //! part of the engine knows the name of an executor. Read next: `request`, for how a call becomes a
 //! task.
 
+pub(crate) mod call;
 pub(crate) mod command;
 pub(crate) mod coroutine;
 mod environ;
@@ -32,16 +33,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_model::{Class, InputMode, Options, Pool, Reached, Refused, Streams};
+use ciel_model::{Class, Descriptor, InputMode, Options, Pool, Reached, Refused, Streams};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
+use self::call::Call;
 use self::command::{Command, CommandLine};
 use self::coroutine::Coroutine;
 use self::release::Release;
 use self::worker::{PLUGIN_PREFIX, Plugin, Worker, WorkerStart, plugins_in};
 use crate::job::Job;
 use crate::layout::script_folder;
+use crate::programs::Programs;
 use crate::settings::Settings;
 
 /// What runs the tasks of one name.
@@ -57,10 +60,21 @@ pub(crate) trait Executor: Send + Sync {
         false
     }
 
-    /// Whether results of its tasks that run this code may be kept across runs: all that determines
-    /// them is known.
-    fn is_keepable(&self, _code: &Reached) -> bool {
+    /// Whether results of its tasks that run this code with these arguments may be kept across
+    /// runs: all that determines them is known.
+    fn is_keepable(&self, _code: &Reached, _arguments: &Value) -> bool {
         false
+    }
+
+    /// What a task depends on beside the contents of its inputs; none if that is known only when it
+    /// runs.
+    fn call(
+        &self,
+        _programs: &Programs,
+        _settings: &Settings,
+        descriptor: &Descriptor,
+    ) -> Option<Call> {
+        Some(Call::plain(descriptor))
     }
 
     /// When its tasks record facts from which they can be replayed.

@@ -58,7 +58,7 @@ impl Executor for Python {
         Ok(Value::Null)
     }
 
-    fn is_keepable(&self, code: &Reached) -> bool {
+    fn is_keepable(&self, code: &Reached, _arguments: &Value) -> bool {
         code.digest().is_some()
     }
 

@@ -44,7 +44,7 @@ impl Request {
         rule: KeepRule,
     ) -> Arc<Descriptor> {
         let keeping = rule.of_task(
-            executor.is_keepable(&self.reached),
+            executor.is_keepable(&self.reached, &self.arguments),
             self.outputs,
             (self.options.keep, self.pure),
         );

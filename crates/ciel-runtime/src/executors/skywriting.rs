@@ -7,13 +7,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_graph::Assignment;
-use ciel_model::{Class, Descriptor, InputMode, Keeping};
+use ciel_model::{Class, Descriptor, Digest, FunctionCode, InputMode, Keeping, Reached, Site};
+use ciel_skywriting::code::{Code, CodeHash};
+use ciel_skywriting::hir;
+use ciel_skywriting::identity::{self, CallIdentity, Piece};
 use serde_json::Value;
 
+use super::call::Call;
 use super::coroutine::{Begun, Coroutine, Host};
 use super::names::SKYWRITING;
 use super::{Executor, Launch, Replay};
-use crate::programs;
+use crate::programs::{self, Programs};
+use crate::settings::Settings;
 
 pub(super) struct Skywriting {
     name: Arc<str>,
@@ -38,6 +43,25 @@ impl Executor for Skywriting {
 
     fn replay(&self) -> Replay {
         Replay::IfUseful
+    }
+
+    /// Calls of functions are; what a whole script includes and asks is not known before it runs.
+    fn is_keepable(&self, _code: &Reached, arguments: &Value) -> bool {
+        arguments.is_null()
+    }
+
+    fn call(
+        &self,
+        programs: &Programs,
+        settings: &Settings,
+        descriptor: &Descriptor,
+    ) -> Option<Call> {
+        let entry = programs.enter(settings, &descriptor.payload, descriptor.outputs);
+        let entry = entry.ok().filter(|entry| !entry.call.is_empty())?;
+        let code = &entry.program.code;
+        let found = identity::of_call(code, &entry.surroundings, entry.call).ok()?;
+        let is_known = !found.is_open || descriptor.options.keep == Some(true);
+        is_known.then(|| call_of(found))
     }
 
     /// The file of a script without folder and suffix.
@@ -67,6 +91,44 @@ impl Coroutine for Skywriting {
     fn may_block(&self, payload: &[u8]) -> bool {
         programs::may_read(payload)
     }
+}
+
+/// What a call of a function depends on, as the engine calls it.
+fn call_of(found: CallIdentity) -> Call {
+    let pieces = |pieces: Vec<Piece>| pieces.into_iter().map(piece).collect();
+    let arguments = found.arguments.into_iter();
+    let references = found.references.into_iter();
+    Call {
+        functions: Reached::of(pieces(found.functions)),
+        variables: pieces(found.variables),
+        payload: digest(found.whole),
+        arguments: arguments.map(|(name, hash)| (name, digest(hash))).collect(),
+        inputs: references
+            .map(|(number, name)| (number as usize, name))
+            .collect(),
+    }
+}
+
+/// The functions of a script.
+pub(crate) fn functions(script: &hir::Program) -> Vec<FunctionCode> {
+    let functions = identity::functions(&Code::compile(script));
+    functions.into_iter().map(piece).collect()
+}
+
+/// A piece of a program, as the engine calls it.
+fn piece(piece: Piece) -> FunctionCode {
+    FunctionCode {
+        name: piece.name,
+        place: Site {
+            file: piece.location.file,
+            line: piece.location.line,
+        },
+        digest: digest(piece.digest),
+    }
+}
+
+fn digest(hash: CodeHash) -> Digest {
+    Digest(u128::from_be_bytes(hash.0))
 }
 
 /// The task that a script begins with; it records facts if the run is recorded.

@@ -5,7 +5,7 @@ use ciel_model::Failure;
 use serde_json::Value;
 
 use super::coroutine::Host;
-use super::first_step::FirstStep;
+use super::first_step::{FirstStep, Stepped};
 use super::names::SYNC;
 use crate::failures;
 
@@ -13,7 +13,7 @@ pub(super) fn executor() -> FirstStep {
     FirstStep::new(SYNC, sync)
 }
 
-fn sync(host: &dyn Host, assignment: &Assignment) -> Result<Output, Box<Failure>> {
+fn sync(host: &dyn Host, assignment: &Assignment) -> Result<Stepped, Box<Failure>> {
     let Entry::Start(inputs) = &assignment.entry else {
         unreachable!("a task that ends in its first step has only one turn");
     };
@@ -25,5 +25,5 @@ fn sync(host: &dyn Host, assignment: &Assignment) -> Result<Output, Box<Failure>
         Some(given) => given.take(),
     };
     let value = host.value(assignment, &list, inputs.len() as u32)?;
-    Ok(Output::Value(value))
+    Ok((Output::Value(value), Some(Vec::new())))
 }

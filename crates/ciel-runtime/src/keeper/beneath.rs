@@ -4,15 +4,15 @@
 //! It does not know how a subtree is put together. Read next: `subtrees`.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ciel_engine::ResultQuery;
-use ciel_kept::{Entry, KeptOutput};
-use ciel_model::{Descriptor, Digest, FileRead, FunctionCode, Name, RerunReason, Site};
+use ciel_kept::{Entry, KeptContent, KeptOutput};
+use ciel_model::{Digest, FileRead, FunctionCode, Name, RerunReason, Site};
 
-use super::subtrees::{Done, Subtree};
+use super::subtrees::{Done, Gave, GivenOutput, Resolved, Subtree};
 use super::told::has_promised;
-use super::{Begun, Keeper, kept_output, place_of};
+use super::{Begun, Given, Keeper, SPARE, kept_output, place_of, spare};
 use crate::kept::{EndedTask, Segment};
 
 impl Keeper<'_> {
@@ -40,8 +40,8 @@ impl Keeper<'_> {
     }
 
     /// A task beneath another has taken its result.
-    pub(super) fn note_taken(&mut self, entry: &Entry, files: &[FileRead], query: &ResultQuery) {
-        let read = entry.read.iter().chain(&entry.beneath).chain(files);
+    pub(super) fn note_taken(&mut self, entry: &Entry, given: &Given, query: &ResultQuery) {
+        let read = entry.read.iter().chain(&entry.beneath).chain(&given.files);
         let written = entry.printed.iter().map(|printed| Segment {
             after: query.after,
             file: printed.file.clone(),
@@ -50,27 +50,35 @@ impl Keeper<'_> {
         let done = Done {
             written: written.collect(),
             read: read.cloned().collect(),
-            code: query.descriptor.reached.clone(),
+            code: given.functions.clone(),
             is_harmless: true,
             is_promised: true,
+            gave: Gave::Values(entry.outputs.clone()),
         };
         let attempt = query.attempt.number;
         self.subtrees.on_ended(query.label.name, attempt, done);
     }
 
     /// A task has ended well.
-    pub(super) fn add(&mut self, ended: EndedTask) {
+    pub(super) fn add(&mut self, mut ended: EndedTask) {
         let begun = self.begun.remove(&ended.attempt.task);
-        let files = begun.iter().flat_map(|begun| &begun.files);
+        let task = ended.label.name;
+        let follows = self.subtrees.follows(task);
+        if begun.is_none() && !follows {
+            return self.clear(Digest(task.0));
+        }
+        let files = begun.iter().flat_map(|begun| &begun.given.files);
+        let functions = begun.as_ref().map(|begun| begun.given.functions.clone());
+        let known = || self.call_of(&ended.descriptor).map(|call| call.functions);
         let done = Done {
-            written: ended.written.clone(),
+            written: std::mem::take(&mut ended.written),
             read: files.chain(&ended.read).cloned().collect(),
-            code: ended.descriptor.reached.clone(),
+            code: functions.or_else(known).unwrap_or_default(),
             is_harmless: ended.is_harmless,
             is_promised: has_promised(&ended.descriptor),
+            gave: gave(&mut ended),
         };
-        let task = ended.label.name;
-        if self.subtrees.follows(task) {
+        if follows {
             // A lazy task prints nothing where it stands.
             if !ended.descriptor.options.lazy {
                 let attempt = ended.attempt.number;
@@ -81,17 +89,23 @@ impl Keeper<'_> {
             }
             return;
         }
-        match (begun, Subtree::of(&done)) {
-            (Some(begun), Some(subtree)) => self.keep(begun, ended, &subtree),
+        match (begun, Subtree::of(task, &done)) {
+            (Some(begun), Some(subtree)) => self.keep(begun, &ended, &subtree),
             _ => self.clear(Digest(task.0)),
         }
     }
 
     /// A task that is followed has left the graph.
     pub(super) fn resolve(&mut self, task: Name, has_failed: bool) {
-        for (task, subtree) in self.subtrees.on_over(task, has_failed) {
+        let resolved = self.subtrees.on_over(task, has_failed);
+        self.keep_resolved(resolved);
+    }
+
+    /// Keeps what followed tasks gave whose subtrees are known, and forgets the others.
+    pub(super) fn keep_resolved(&mut self, resolved: Vec<Resolved>) {
+        for (task, subtree) in resolved {
             match (self.unresolved.remove(&task), subtree) {
-                (Some((begun, ended)), Some(subtree)) => self.keep(begun, ended, &subtree),
+                (Some((begun, ended)), Some(subtree)) => self.keep(begun, &ended, &subtree),
                 (Some((begun, _)), None) => self.clear(place_of(&begun.label)),
                 (None, _) => {}
             }
@@ -99,26 +113,23 @@ impl Keeper<'_> {
     }
 
     /// Keeps what a task gave, if that is allowed by all that was done beneath it.
-    fn keep(&mut self, begun: Begun, ended: EndedTask, subtree: &Subtree) {
+    fn keep(&mut self, begun: Begun, ended: &EndedTask, subtree: &Subtree) {
         let place = place_of(&begun.label);
-        let mut files = Vec::new();
-        let outputs = ended.outputs.filter(|_| subtree.is_harmless);
-        let outputs = outputs.and_then(|outputs| {
-            let outputs = outputs.into_iter();
-            let kept = outputs.map(|output| kept_output(output, &mut files));
-            kept.collect::<Option<Vec<KeptOutput>>>()
-        });
-        let sources = self.sources_of(&ended.descriptor, subtree);
-        let (Some(outputs), Some(beneath)) = (outputs, sources) else {
+        let (parts, inputs) = (begun.given.parts, begun.given.files);
+        let outputs = subtree.outputs.as_ref().filter(|_| subtree.is_harmless);
+        let files = outputs.and_then(|outputs| self.files_of(begun.label.name, outputs));
+        let sources = self.sources_of(&parts.pieces, subtree);
+        let (Some(outputs), Some(files), Some(beneath)) = (outputs, files, sources) else {
             return self.clear(place);
         };
+        let outputs: Vec<KeptOutput> = outputs.iter().map(|given| given.output.clone()).collect();
         // Files among its own inputs are part of the key.
-        let is_input = |file: &FileRead| begun.files.iter().any(|own| own.path == file.path);
+        let is_input = |file: &FileRead| inputs.iter().any(|own| own.path == file.path);
         let mut read = subtree.read();
         read.retain(|file| !is_input(file));
         self.note_gave(place, &outputs, read.clone(), false);
         let entry = Entry {
-            parts: begun.parts,
+            parts,
             task: begun.label.what,
             place,
             outputs,
@@ -133,10 +144,33 @@ impl Keeper<'_> {
         self.expect_batch();
     }
 
+    /// The files of what a task gave; none if one is gone. What another task made for it is linked.
+    fn files_of(&mut self, task: Name, outputs: &[GivenOutput]) -> Option<Vec<PathBuf>> {
+        let outputs = outputs.iter().enumerate();
+        let files = outputs.filter_map(|(index, given)| match given.output.content {
+            KeptContent::Inline(_) => None,
+            KeptContent::Object { digest, .. } => Some((index, given, digest)),
+        });
+        let files: Vec<_> = files.collect();
+        let engine = self.engine;
+        let scratch = engine.folder.scratch();
+        let file = |(index, given, digest): (usize, &GivenOutput, Digest)| {
+            let spare_of = |task: Name, index| scratch.path(task.0, SPARE, &spare(index)).ok();
+            if given.maker == (task, index) {
+                return spare_of(task, index);
+            }
+            let (maker, number) = given.maker;
+            let made = spare_of(maker, number).filter(|path| path.exists());
+            let from = made.or_else(|| self.with_store(|store| Ok(store.object(digest))))?;
+            scratch.link(&from, task.0, SPARE, &spare(index)).ok()
+        };
+        files.into_iter().map(file).collect()
+    }
+
     /// The files with code that ran beneath a task and that its own code does not lead to; none if
     /// it cannot be told whether such code has changed.
-    fn sources_of(&mut self, own: &Descriptor, subtree: &Subtree) -> Option<Vec<FileRead>> {
-        let pieces = subtree.unnamed_by(&own.reached);
+    fn sources_of(&mut self, own: &[FunctionCode], subtree: &Subtree) -> Option<Vec<FileRead>> {
+        let pieces = subtree.unnamed_by(own);
         let paths: BTreeSet<&str> = pieces
             .iter()
             // The interpreter counts for all tasks.
@@ -159,4 +193,18 @@ impl Keeper<'_> {
             digest,
         })
     }
+}
+
+/// What an ended task gave, as entries have it.
+fn gave(ended: &mut EndedTask) -> Gave {
+    if let Some(object) = ended.handed {
+        return Gave::Handed(object);
+    }
+    let outputs = ended.outputs.take().map(|outputs| {
+        let outputs = outputs.into_iter();
+        outputs
+            .map(kept_output)
+            .collect::<Option<Vec<KeptOutput>>>()
+    });
+    outputs.flatten().map_or(Gave::Unknown, Gave::Values)
 }

@@ -1,22 +1,21 @@
 //! What the key of a task is made of.
 //!
-//! It reads payloads only to name what changed. Read next: `ciel_kept::Parts`.
+//! What a call depends on is said by its executor. Read next: `ciel_kept::Parts`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use ciel_engine::ResultQuery;
 use ciel_kept::{Input, KeptResults, Parts};
-use ciel_model::{Class, Content, Descriptor, Digest, FileRead, Form, Hasher, Reached};
+use ciel_model::{Class, Content, Descriptor, Digest, FileRead, Form, Hasher};
 use ciel_store::ObjectName;
 use serde_json::Value;
 
 use crate::engine::Engine;
-use crate::executors::words;
+use crate::executors::call::Call;
 use crate::settings::Settings;
 
 /// What counts beside a call: settings that change what a command does, the interpreter of Python
@@ -51,23 +50,20 @@ pub(crate) fn in_surroundings(parts: &Parts, surroundings: Digest) -> Parts {
     }
 }
 
-/// What the result of a task depends on; none if an input cannot be read any more.
+/// What the result of a task depends on that is this call; none if an input cannot be read any
+/// more.
 pub(super) fn parts_of(
     engine: &Engine,
     surroundings: Digest,
     query: &ResultQuery,
+    call: &Call,
 ) -> Option<Parts> {
     let descriptor = &query.descriptor;
-    let code = match descriptor.reached.digest() {
-        Some(_) => descriptor.reached.clone(),
-        None => Reached::of(descriptor.code.functions().to_vec()),
-    };
-    let arguments: Option<Value> = serde_json::from_slice(&descriptor.payload).ok();
-    let names = arguments.as_ref().map(input_names).unwrap_or_default();
+    let code = call.code();
     let inputs = query.inputs.iter().enumerate();
     let inputs: Option<Vec<Input>> = inputs
         .map(|(index, (form, content))| {
-            let name = names.get(&index).cloned();
+            let name = call.inputs.get(&index).cloned();
             Some(Input {
                 name: name.unwrap_or_else(|| (index + 1).to_string().into()),
                 digest: digest_of(engine, content)?,
@@ -80,8 +76,8 @@ pub(super) fn parts_of(
         surroundings,
         code: code.digest(),
         pieces: code.pieces().to_vec(),
-        payload: descriptor.payload.digest(),
-        arguments: arguments.as_ref().map(members).unwrap_or_default(),
+        payload: call.payload,
+        arguments: call.arguments.clone(),
         inputs: inputs?,
         outputs: descriptor.outputs,
     })
@@ -99,18 +95,6 @@ fn digest_of(engine: &Engine, content: &Content) -> Option<Digest> {
             KeptResults::digest_of(&path).ok()
         }
     }
-}
-
-fn members(arguments: &Value) -> Vec<(Arc<str>, Digest)> {
-    let members = arguments.as_object().into_iter().flatten();
-    members
-        .map(|(name, value)| {
-            (
-                name.as_str().into(),
-                Digest::of(value.to_string().as_bytes()),
-            )
-        })
-        .collect()
 }
 
 /// Words in the arguments of a command that are looked at.
@@ -175,14 +159,4 @@ fn add_words<'a>(value: &'a Value, words: &mut BTreeSet<&'a str>) {
         Value::Object(values) => values.values().for_each(|value| add_words(value, words)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
-}
-
-/// The names of inputs, by their numbers.
-fn input_names(arguments: &Value) -> BTreeMap<usize, Arc<str>> {
-    let named = words::named_inputs(arguments).into_iter();
-    let numbered = |(name, value): (String, &Value)| {
-        let number = value.get("$ref")?.as_u64()?;
-        Some((number as usize, name.into()))
-    };
-    named.filter_map(numbered).collect()
 }

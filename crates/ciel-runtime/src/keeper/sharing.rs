@@ -11,7 +11,7 @@ use ciel_kept::{Entry, KeptError, Parts, SharedFound, SharedResults};
 use ciel_model::{Digest, FileRead};
 
 use super::parts::{in_surroundings, surroundings_anywhere};
-use super::{Keeper, Taken};
+use super::{Given, Keeper, Taken};
 use crate::engine::Engine;
 
 /// The shared folder of a run.
@@ -50,14 +50,9 @@ impl Sharing {
 
 impl Keeper<'_> {
     /// What a shared entry gives to a task; none if there is none that may be used.
-    pub(super) fn find_shared(
-        &mut self,
-        parts: &Parts,
-        files: &[FileRead],
-        query: &ResultQuery,
-    ) -> Option<Taken> {
+    pub(super) fn find_shared(&mut self, given: &Given, query: &ResultQuery) -> Option<Taken> {
         let sharing = self.sharing.as_mut()?;
-        let (entry, user) = match sharing.results.find(&sharing.parts(parts)) {
+        let (entry, user) = match sharing.results.find(&sharing.parts(&given.parts)) {
             SharedFound::Entry { entry, user } => (entry, user),
             SharedFound::Untrusted(owner) => {
                 if !sharing.refused.contains(&owner) {
@@ -76,7 +71,7 @@ impl Keeper<'_> {
             return None;
         }
         let taken = self.take(&entry, query, Some(&user))?;
-        self.note_taken(&entry, files, query);
+        self.note_taken(&entry, given, query);
         Some(taken)
     }
 

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ciel_kept::Printed;
+use ciel_kept::{KeptOutput, Printed};
 use ciel_model::{AttemptNumber, Digest, FileRead, FunctionCode, Name, Reached};
 use rustc_hash::FxHashMap;
 
@@ -16,6 +16,30 @@ use crate::kept::{PRINTED_BYTES_MAX, Segment};
 
 /// Files read beneath one task whose contents count; a task with more is not kept.
 const READ_MAX: usize = 10_000;
+
+/// Tasks above each other that are followed: a row of tasks each of which hands its output on to
+/// the next may be as long as a program runs. Those above the last ones are not kept.
+const DEPTH_MAX: u32 = 256;
+
+/// What a task gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) enum Gave {
+    /// That cannot be kept.
+    #[default]
+    Unknown,
+    /// These values.
+    Values(Vec<KeptOutput>),
+    /// Only that object, which another task makes.
+    Handed(Name),
+}
+
+/// An output of a task.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct GivenOutput {
+    pub(super) output: KeptOutput,
+    /// The task that has made it, and the number of the output there.
+    pub(super) maker: (Name, usize),
+}
 
 /// What a task itself has done that ended well.
 #[derive(Clone, Debug, Default)]
@@ -27,12 +51,15 @@ pub(super) struct Done {
     pub(super) is_harmless: bool,
     /// Its program promises that nothing else matters.
     pub(super) is_promised: bool,
+    pub(super) gave: Gave,
 }
 
 /// What a task has done with all that is beneath it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Subtree {
     pub(super) printed: Vec<Printed>,
+    /// None if they cannot be kept.
+    pub(super) outputs: Option<Arc<[GivenOutput]>>,
     read: BTreeMap<Arc<str>, FileRead>,
     code: BTreeMap<Digest, Reached>,
     /// All of it is harmless, or promised to be.
@@ -59,6 +86,8 @@ struct Node {
     /// Something beneath it is not known.
     is_unknown: bool,
     is_over: bool,
+    /// Followed tasks above it.
+    depth: u32,
 }
 
 impl Subtrees {
@@ -67,16 +96,41 @@ impl Subtrees {
         self.nodes.contains_key(&task)
     }
 
-    /// A task has spawned another as that action.
-    pub(super) fn on_spawned(&mut self, parent: Name, action: u64, child: Name) {
+    /// A task has spawned another as that action. Gives the tasks that are resolved by that.
+    pub(super) fn on_spawned(&mut self, parent: Name, action: u64, child: Name) -> Vec<Resolved> {
         let node = self.nodes.entry(parent).or_default();
+        let depth = node.depth + 1;
+        if depth > DEPTH_MAX {
+            self.nodes.entry(child).or_default();
+            return self.give_up(parent);
+        }
         if node.children.insert(action, None).is_some() {
             // An earlier attempt has spawned it, too.
             node.is_unknown = true;
         } else {
             node.open += 1;
         }
-        self.nodes.entry(child).or_default().parent = Some((parent, action));
+        let below = self.nodes.entry(child).or_default();
+        (below.parent, below.depth) = (Some((parent, action)), depth);
+        Vec::new()
+    }
+
+    /// What is beneath a task is not followed as its own.
+    fn give_up(&mut self, task: Name) -> Vec<Resolved> {
+        let mut next = Some(task);
+        let mut row = Vec::new();
+        while let Some(task) = next.take() {
+            let node = self.nodes.get_mut(&task);
+            if let Some(node) = node.filter(|node| !node.is_unknown) {
+                node.is_unknown = true;
+                next = node.parent.map(|(parent, _)| parent);
+                row.push(task);
+            }
+        }
+        let mut resolved = Vec::new();
+        row.into_iter()
+            .for_each(|task| self.resolve(task, &mut resolved));
+        resolved
     }
 
     /// A task that is followed has done that and ends well.
@@ -108,7 +162,7 @@ impl Subtrees {
             }
             let node = self.nodes.remove(&task).expect("it was just found");
             let parent = node.parent;
-            let subtree = node.subtree().map(Arc::new);
+            let subtree = node.subtree(task).map(Arc::new);
             if let Some((parent, action)) = parent
                 && let Some(above) = self.nodes.get_mut(&parent)
             {
@@ -123,9 +177,12 @@ impl Subtrees {
 }
 
 impl Node {
-    fn subtree(self) -> Option<Subtree> {
+    fn subtree(self, task: Name) -> Option<Subtree> {
         let done = self.done.filter(|_| !self.is_unknown)?;
-        let mut merged = Subtree::of_one(&done);
+        let mut merged = Subtree::of_one(task, &done);
+        if let Gave::Handed(object) = done.gave {
+            merged.outputs = handed(task, object, &self.children);
+        }
         let mut written = Written::default();
         let mut own = done.written.iter().peekable();
         for (action, child) in self.children {
@@ -149,7 +206,7 @@ impl Node {
 
 impl Subtree {
     /// Of a task that has spawned nothing; none if it has printed too much.
-    pub(super) fn of(done: &Done) -> Option<Subtree> {
+    pub(super) fn of(task: Name, done: &Done) -> Option<Subtree> {
         let mut written = Written::default();
         for segment in &done.written {
             written.add(segment.file.as_ref(), &segment.bytes);
@@ -158,15 +215,24 @@ impl Subtree {
         Some(Subtree {
             printed,
             is_harmless: done.is_harmless || done.is_promised,
-            ..Subtree::of_one(done)
+            ..Subtree::of_one(task, done)
         })
     }
 
-    fn of_one(done: &Done) -> Subtree {
+    fn of_one(task: Name, done: &Done) -> Subtree {
         let read = done.read.iter();
+        let given = |(index, output): (usize, &KeptOutput)| GivenOutput {
+            output: output.clone(),
+            maker: (task, index),
+        };
+        let outputs = match &done.gave {
+            Gave::Values(outputs) => Some(outputs.iter().enumerate().map(given).collect()),
+            Gave::Handed(_) | Gave::Unknown => None,
+        };
         let code = done.code.digest().map(|digest| (digest, done.code.clone()));
         Subtree {
             printed: Vec::new(),
+            outputs,
             read: read.map(|file| (file.path.clone(), file.clone())).collect(),
             code: code.into_iter().collect(),
             is_harmless: done.is_harmless,
@@ -179,15 +245,31 @@ impl Subtree {
     }
 
     /// Pieces of code beneath a task that its own code does not lead to.
-    pub(super) fn unnamed_by<'a>(&'a self, own: &'a Reached) -> Vec<&'a FunctionCode> {
-        let others = self.code.values().filter(|code| *code != own);
+    pub(super) fn unnamed_by<'a>(&'a self, own: &'a [FunctionCode]) -> Vec<&'a FunctionCode> {
+        let others = self.code.values().filter(|code| code.pieces() != own);
         let pieces = others.flat_map(|code| called(code.pieces()));
         let is_own = |piece: &FunctionCode| {
-            let mut own = own.pieces().iter();
-            own.any(|known| known.digest == piece.digest && known.name == piece.name)
+            own.iter()
+                .any(|known| known.digest == piece.digest && known.name == piece.name)
         };
         pieces.filter(|piece| !is_own(piece)).collect()
     }
+}
+
+/// The outputs of a task whose only one is that object, which a child of its has made.
+fn handed(
+    task: Name,
+    object: Name,
+    children: &BTreeMap<u64, Option<Arc<Subtree>>>,
+) -> Option<Arc<[GivenOutput]>> {
+    let mut latest = children.iter().rev();
+    latest.find_map(|(action, child)| {
+        let child_name = task.spawn(*action);
+        let outputs = child.as_ref()?.outputs.as_ref()?;
+        let mut numbered = (0..).zip(outputs.iter());
+        let (_, given) = numbered.find(|(index, _)| child_name.output(*index) == object)?;
+        Some([given.clone()].into())
+    })
 }
 
 /// The pieces of a function as others list them: they name it once, with all that it captures.
@@ -334,14 +416,17 @@ mod tests {
             digest: Digest(digest),
         };
         let child = Reached::of(vec![piece("f", 1), piece("f", 2), piece("g", 3)]);
-        let subtree = Subtree::of(&Done {
-            code: child,
-            ..Done::default()
-        });
+        let subtree = Subtree::of(
+            CHILD,
+            &Done {
+                code: child,
+                ..Done::default()
+            },
+        );
         let subtree = subtree.unwrap();
         let own = Reached::of(vec![piece("root", 9), piece("f", 2), piece("g", 3)]);
-        assert!(subtree.unnamed_by(&own).is_empty());
+        assert!(subtree.unnamed_by(own.pieces()).is_empty());
         let own = Reached::of(vec![piece("root", 9), piece("f", 2), piece("g", 4)]);
-        assert_eq!(subtree.unnamed_by(&own), [&piece("g", 3)]);
+        assert_eq!(subtree.unnamed_by(own.pieces()), [&piece("g", 3)]);
     }
 }

@@ -5,6 +5,7 @@
 //! `statements`, `expressions`, then `machine`.
 
 mod expressions;
+mod meanings;
 mod statements;
 
 use num_bigint::BigInt;
@@ -12,7 +13,7 @@ use num_traits::ToPrimitive;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-use crate::code::{Code, CodeCapture, Constant, Function, Instruction};
+use crate::code::{Code, CodeCapture, Constant, Function, Instruction, Meaning};
 use crate::hir::{self, CaptureMode, Program, Slot, Span};
 
 impl Code {
@@ -23,6 +24,12 @@ impl Code {
         let mut functions: Vec<Function> =
             functions.map(|hir| function(hir, &mut constants)).collect();
         find_host_needs(&mut functions);
+        let spans = |function: &hir::Function| {
+            let variables = function.slots.iter();
+            variables.map(|variable| variable.span).collect()
+        };
+        let named: Vec<Vec<Span>> = program.functions.iter().map(spans).collect();
+        meanings::find_meanings(&mut functions, &constants.list, &named);
         Code::new(functions, constants.list, &program.sources)
     }
 }
@@ -61,6 +68,7 @@ fn function(hir: &hir::Function, constants: &mut Constants) -> Function {
         operands_max: u32::try_from(operands_max).unwrap_or(u32::MAX),
         needs_host: false,
         spans,
+        meaning: Meaning::default(),
     }
 }
 

@@ -5,7 +5,6 @@
 use num_bigint::BigInt;
 
 use super::check::Check;
-use crate::code::CodeHash;
 use crate::host::{Handle, References};
 use crate::machine::heap::{Heap, INTEGER_BYTES_MAX};
 use crate::value::{Closure, Dictionary, Index, KeyView, Object, Text, Thunk, Value};
@@ -51,7 +50,7 @@ pub(crate) fn decode(
     references: References,
     roots: &mut Vec<Value>,
 ) -> Result<(), Refusal> {
-    let mut rest = open(heap, bytes)?;
+    let mut rest = wire::open(bytes, heap.code.hash())?;
     let nodes: u32 = wire::take(&mut rest)?;
     if nodes as usize > rest.len() {
         return Err(damaged("more objects than bytes").into());
@@ -87,30 +86,6 @@ pub(crate) fn decode(
         .try_for_each(|root| check.value(*root))?;
     check.objects()?;
     Ok(())
-}
-
-/// Checks version and code; gives what is between.
-fn open<'b>(heap: &Heap, bytes: &'b [u8]) -> Result<&'b [u8], LoadError> {
-    let [version, flags, body @ ..] = bytes else {
-        return Err(damaged("they are too short"));
-    };
-    if *version != wire::VERSION {
-        return Err(LoadError::OtherVersion { found: *version });
-    }
-    match *flags {
-        0 => Ok(body),
-        wire::WITH_FUNCTIONS => {
-            let (body, hash) = body
-                .split_last_chunk::<16>()
-                .ok_or(damaged("they are too short"))?;
-            let (expected, found) = (heap.code.hash(), CodeHash(*hash));
-            match expected == found {
-                true => Ok(body),
-                false => Err(LoadError::OtherProgram { expected, found }),
-            }
-        }
-        _ => Err(damaged("unknown flags")),
-    }
 }
 
 struct Decoder<'h, 'b> {

@@ -8,13 +8,13 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use crate::error::FileError;
 use crate::line;
 use crate::strand::Pointer;
 use crate::structured::Contents;
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering};
 use crate::target::Target;
 use crate::thread;
 

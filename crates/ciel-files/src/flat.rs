@@ -7,11 +7,11 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::PoisonError;
 
 use crate::error::FileError;
 use crate::extent::Extent;
+use crate::sync::{AtomicU64, Mutex, MutexGuard, OnceLock, Ordering};
 
 impl End {
     fn file(&mut self) -> io::Result<&mut File> {

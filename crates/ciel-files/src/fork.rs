@@ -4,9 +4,9 @@
 
 use std::borrow::BorrowMut;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use crate::strand::{Node, State};
+use crate::sync::Arc;
 use crate::thread::{self, Standing};
 
 /// The scope of a strand that belongs to none.

@@ -7,13 +7,13 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ciel_cio::{Data, Item, ROOT, Writer};
 
 use crate::error::FileError;
 use crate::extent::{Extent, SPILLED_BYTES_MAX};
 use crate::flat::Flat;
+use crate::sync::{AtomicU64, Ordering};
 
 /// The form of a file.
 #[derive(Debug)]

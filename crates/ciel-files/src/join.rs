@@ -6,11 +6,10 @@
 //! `strand`, `scope`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use crate::host;
 use crate::strand::{Node, Pointer, State};
+use crate::sync::{Arc, AtomicBool, OnceLock, Ordering};
 use crate::thread::{self, Forking, Standing};
 
 /// Runs two closures, perhaps at the same time, as [`rayon::join`] does: both are strands, and all

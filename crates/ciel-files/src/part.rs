@@ -6,10 +6,10 @@
 
 use std::collections::LinkedList;
 use std::io;
-use std::sync::Arc;
 
 use crate::extent::{Extent, SPILLED_BYTES_MAX};
 use crate::gauges;
+use crate::sync::Arc;
 use crate::target::Target;
 
 /// Bytes that a strand gathers before it writes them; also what two parts may copy when they are

@@ -6,12 +6,11 @@
 //! list-append reducer over what was written. It does not know how a file is written. Read next:
 //! `fork`, `strand`.
 
-use std::sync::Arc;
-
 use crate::file::File;
 use crate::fork::{NO_SCOPE, Strand};
 use crate::join::rejoined;
 use crate::strand::{Node, Pointer, State};
+use crate::sync::Arc;
 use crate::thread::{self, Standing};
 
 /// Where a strand is: what a detached strand needs to begin there.

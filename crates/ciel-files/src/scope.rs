@@ -3,11 +3,10 @@
 //! Each is a strand that was forked by hand, so it has a node whether it migrates or not. It does
 //! not know how a file is written. Read next: `fork`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use crate::fork::{NO_SCOPE, Strand, fork, fork_in};
 use crate::host;
 use crate::join::in_pool;
+use crate::sync::{AtomicU64, Ordering};
 use crate::thread;
 
 static SCOPES: AtomicU64 = AtomicU64::new(NO_SCOPE + 1);

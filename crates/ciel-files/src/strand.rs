@@ -7,12 +7,12 @@
 //! serial order. It does not know threads. Read next: `part`, then `fork`.
 
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 use crate::error::FileError;
 use crate::gauges;
 use crate::part::Part;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::target::Target;
 
 /// A pointer of a strand into a file that is open in local mode.
@@ -208,6 +208,7 @@ impl State {
     /// Appends what the next strand in serial order has written. The failure of a write is kept by
     /// its file, whose next call reports it.
     pub(crate) fn join(&mut self, next: State) {
+        gauges::strands_joined();
         if self.panicked_in.is_some() {
             return;
         }
@@ -242,11 +243,17 @@ enum Before {
     Waits(Box<State>),
 }
 
+impl Drop for Node {
+    fn drop(&mut self) {
+        gauges::node_freed();
+    }
+}
+
 impl Node {
     /// A node to which nothing has come yet.
     pub(crate) fn new() -> Arc<Node> {
         gauges::node_created();
-        Arc::default()
+        Arc::new(Node::default())
     }
 
     fn slot(&self) -> MutexGuard<'_, Slot> {

@@ -7,13 +7,12 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::FileError;
 use crate::extent::Extent;
 use crate::form::Form;
 use crate::gauges;
+use crate::sync::{AtomicBool, OnceLock, Ordering};
 
 /// A file that is open for serial append.
 #[derive(Debug)]

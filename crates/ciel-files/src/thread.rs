@@ -7,10 +7,10 @@
 //! than to read and write them. It does not know how strands are made. Read next: `strand`.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::host;
 use crate::strand::{Pointer, State};
+use crate::sync::{AtomicU64, Ordering};
 
 /// What a fork looks at.
 #[derive(Debug)]

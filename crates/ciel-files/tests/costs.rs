@@ -4,6 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fs;
 use std::io::Write;
+use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ciel_files::{File, Gauges, Mode, fork, here, join, scope};
@@ -64,13 +65,7 @@ fn lines(depth: u32) -> String {
 /// What all threads of a pool have counted.
 fn gauges_of(pool: &rayon::ThreadPool) -> Gauges {
     let all = pool.broadcast(|_| Gauges::of_this_thread());
-    all.into_iter().fold(Gauges::default(), |sum, one| Gauges {
-        nodes: sum.nodes + one.nodes,
-        spilled_pieces: sum.spilled_pieces + one.spilled_pieces,
-        spilled_bytes: sum.spilled_bytes + one.spilled_bytes,
-        extents_kept: sum.extents_kept + one.extents_kept,
-        extents_appended: sum.extents_appended + one.extents_appended,
-    })
+    all.into_iter().fold(Gauges::default(), Add::add)
 }
 
 #[test]

@@ -31,6 +31,8 @@ mod target;
 /// The locks that take part in the check.
 mod sync {
     pub(crate) use shuttle::sync::{Mutex, MutexGuard};
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    pub(crate) use std::sync::{Arc, OnceLock};
 }
 
 use std::fs;

@@ -66,6 +66,15 @@ pub fn programs_of_all_modes() -> impl Strategy<Value = Program> {
     programs_of(prop_oneof![6 => write(), 4 => moves, 1 => Just(Act::Note)])
 }
 
+/// Random programs that append and join, and fork in no other way.
+pub fn programs_of_joins() -> impl Strategy<Value = Program> {
+    let act = write().prop_recursive(7, 80, 5, |inner| {
+        let program = prop::collection::vec(inner, 0..4);
+        (program.clone(), program).prop_map(|(first, second)| Act::Join(first, second))
+    });
+    prop::collection::vec(act, 1..6)
+}
+
 fn programs_of(leaf: impl Strategy<Value = Act> + 'static) -> impl Strategy<Value = Program> {
     let act = leaf.prop_recursive(5, 60, 6, |inner| {
         let program = prop::collection::vec(inner, 0..5);

@@ -3,13 +3,17 @@
 //! Workers are threads of which one at a time has the turn. Wherever one pauses, the seed says who
 //! is next; closures that may be stolen lie in one heap, from which the seed takes one for whoever
 //! has nothing to do or waits. As with rayon, a worker that waits runs others' closures on its own
-//! stack, and a closure that it takes back in this way counts as migrated. It does not know files.
+//! stack, and a closure that it takes back in this way counts as migrated. It sums up what all
+//! workers count, and does not know files.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::ops::Add;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::gauges::Gauges;
 
 type Panic = Box<dyn Any + Send>;
 
@@ -27,6 +31,22 @@ struct Turns {
     jobs: Vec<Job>,
     made: u64,
     is_over: bool,
+    /// What each worker has counted when it last passed the turn.
+    gauges: Vec<Gauges>,
+    counts: Counts,
+}
+
+/// What has happened so far.
+#[derive(Clone, Copy, Default)]
+pub struct Counts {
+    /// What all workers have counted.
+    pub gauges: Gauges,
+    /// Closures of joins that have migrated and have ended.
+    pub migrated: u64,
+    /// Those of them that have written.
+    pub migrated_that_wrote: u64,
+    /// Joins that were open on the stack of one worker, at most.
+    pub depth_max: usize,
 }
 
 impl Turns {
@@ -73,6 +93,7 @@ impl Host {
     /// Gives the turn to whoever the seed chooses.
     fn pass(&self, own: usize) -> bool {
         let mut turns = self.turns();
+        turns.gauges[own] = Gauges::of_this_thread();
         let workers = turns.workers;
         turns.current = turns.choose(workers);
         drop(turns);
@@ -101,6 +122,10 @@ impl Host {
 }
 
 thread_local! {
+    /// Joins that are open on the stack of this worker.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+    /// Whether the migrated closures on the stack of this worker have written.
+    static WROTE: RefCell<Vec<bool>> = const { RefCell::new(Vec::new()) };
     static OWN: Cell<Option<usize>> = const { Cell::new(None) };
     static HOST: RefCell<Option<Arc<Host>>> = const { RefCell::new(None) };
 }
@@ -135,6 +160,8 @@ pub fn run(seed: u64, workers: usize, program: impl FnOnce() + Send) {
         jobs: Vec::new(),
         made: 0,
         is_over: false,
+        gauges: vec![Gauges::default(); workers],
+        counts: Counts::default(),
     };
     let host = Arc::new(Host {
         turns: Mutex::new(turns),
@@ -163,6 +190,67 @@ pub fn run(seed: u64, workers: usize, program: impl FnOnce() + Send) {
 pub fn pause() {
     let (host, own) = host();
     host.pass(own);
+}
+
+/// What has happened so far on all workers.
+pub fn counts() -> Counts {
+    let (host, own) = host();
+    let mut turns = host.turns();
+    turns.gauges[own] = Gauges::of_this_thread();
+    let all = turns.gauges.iter().copied();
+    Counts {
+        gauges: all.fold(Gauges::default(), Add::add),
+        ..turns.counts
+    }
+}
+
+/// The closure that runs here has written.
+pub fn note_write() {
+    WROTE.with_borrow_mut(|wrote| {
+        if let Some(innermost) = wrote.last_mut() {
+            *innermost = true;
+        }
+    });
+}
+
+/// A closure that has migrated, while it runs.
+struct Migrated;
+
+impl Migrated {
+    fn begin() -> Migrated {
+        WROTE.with_borrow_mut(|wrote| wrote.push(false));
+        Migrated
+    }
+}
+
+impl Drop for Migrated {
+    fn drop(&mut self) {
+        let wrote = WROTE.with_borrow_mut(Vec::pop).expect("it has begun");
+        let (host, _) = host();
+        let mut turns = host.turns();
+        turns.counts.migrated += 1;
+        turns.counts.migrated_that_wrote += u64::from(wrote);
+    }
+}
+
+/// A join, while it is open.
+struct Open;
+
+impl Open {
+    fn begin() -> Open {
+        let depth = DEPTH.get() + 1;
+        DEPTH.set(depth);
+        let (host, _) = host();
+        let mut turns = host.turns();
+        turns.counts.depth_max = turns.counts.depth_max.max(depth);
+        Open
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+    }
 }
 
 /// Runs others' closures, or lets others run, until it is so.
@@ -222,12 +310,15 @@ where
     RA: Send,
     RB: Send,
 {
+    let _open = Open::begin();
     let second = Mutex::new(Some(b));
     let result: Mutex<Option<Result<RB, Panic>>> = Mutex::new(None);
     let (host, _) = host();
     let run = Box::new(|| {
         let b = second.lock().unwrap().take().expect("it runs once");
+        let migrated = Migrated::begin();
         let ended = catch_unwind(AssertUnwindSafe(|| b(Context(true))));
+        drop(migrated);
         *result.lock().unwrap() = Some(ended);
     });
     // SAFETY: this function does not return before it has run or was dropped.

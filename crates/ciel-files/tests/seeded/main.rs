@@ -3,13 +3,15 @@
 //! The modules are compiled again here on `host`, which stands in for rayon: who takes which
 //! closure, who runs what while it waits, and who is next at each act all follow from a seed. What
 //! is checked: files are those of the serial elision, and at each act those that are appended to
-//! have a prefix of it. A failed case prints program and seed. Read next: `host`.
+//! have a prefix of it; `bounds` checks what that costs. A failed case prints program and seed. Read
+//! next: `host`.
 
 #![allow(
     dead_code,
     reason = "the modules of the crate serve more than joins and scopes"
 )]
 
+mod bounds;
 #[path = "../programs/elision.rs"]
 mod elision;
 #[path = "../../src/error.rs"]
@@ -75,17 +77,22 @@ struct Run<'a> {
     global: File,
 }
 
+/// The files to which a program appends; the last one is structured.
+fn appended(folder: &Path) -> [File; FILES] {
+    std::array::from_fn(|number| {
+        let options = Options::new().create(true).structured(number == FILES - 1);
+        let path = folder.join(number.to_string());
+        options.open(path, Mode::SerialAppend).unwrap()
+    })
+}
+
 impl Run<'_> {
     fn new<'a>(folder: &'a Path, wanted: &'a Elided) -> Run<'a> {
         let options = Options::new().create(true);
-        let append = |number: usize| {
-            let options = options.clone().structured(number == FILES - 1);
-            options.open(folder.join(number.to_string()), Mode::SerialAppend)
-        };
         Run {
             folder,
             wanted,
-            appended: std::array::from_fn(|number| append(number).unwrap()),
+            appended: appended(folder),
             local: options.open(folder.join("local"), Mode::Local).unwrap(),
             global: options.open(folder.join("global"), Mode::Global).unwrap(),
         }

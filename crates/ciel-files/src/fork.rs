@@ -5,6 +5,7 @@
 use std::borrow::BorrowMut;
 use std::marker::PhantomData;
 
+use crate::meeting::Own;
 use crate::strand::{Node, State};
 use crate::sync::Arc;
 use crate::thread::{self, Standing};
@@ -90,6 +91,7 @@ impl Strand {
     /// Makes this strand the one that runs on this thread, until [`Entered::leave`]. For hosts that
     /// cannot pass a closure.
     pub fn enter(mut self) -> Entered {
+        thread::begin();
         Entered {
             before: thread::replace(self.take_standing()),
             strand: Some(self),
@@ -99,7 +101,8 @@ impl Strand {
 
     /// What stands on a thread that runs this strand.
     fn take_standing(&mut self) -> Standing {
-        self.state.take().map(Standing::of).unwrap_or_default()
+        let own = self.state.take().map(Own::Begun);
+        own.map(Standing::of).unwrap_or_default()
     }
 
     /// Cuts a strand that has not begun into two that follow one another.
@@ -153,7 +156,8 @@ impl Entered {
 
     fn restore(&mut self) -> Option<Strand> {
         let mut strand = self.strand.take()?;
-        strand.state = thread::replace(std::mem::take(&mut self.before)).state;
+        let left = thread::replace(std::mem::take(&mut self.before));
+        strand.state = left.own.into_state();
         Some(strand)
     }
 }
@@ -185,7 +189,8 @@ impl<S: BorrowMut<Strand>> Running<S> {
 impl<S: BorrowMut<Strand>> Drop for Running<S> {
     fn drop(&mut self) {
         let strand = self.strand.borrow_mut();
-        strand.state = thread::replace(std::mem::take(&mut self.before)).state;
+        let left = thread::replace(std::mem::take(&mut self.before));
+        strand.state = left.own.into_state();
         if !self.is_whole
             && let Some(state) = &mut strand.state
         {

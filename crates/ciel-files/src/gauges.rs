@@ -9,8 +9,8 @@ use std::ops::Add;
 /// What one thread has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
-    /// Nodes of the chain of strands that were allocated. A closure that migrated and a strand that
-    /// was forked use one each; a strand that writes between two forks uses another.
+    /// Nodes of the chain of strands that were allocated. A closure that migrated and wrote, and a
+    /// strand that was forked, use one each; a strand that writes between two forks uses another.
     pub nodes: u64,
     /// Nodes of these that were freed; not always by the thread that allocated them.
     pub nodes_freed: u64,

@@ -1,13 +1,14 @@
 //! Two closures that may run at the same time.
 //!
 //! A closure that no other thread takes runs in the strand of its parent: nothing is allocated, and
-//! nothing is written but fields of the own thread. One that *migrates* gets a node and a state,
-//! and is joined in constant time. It knows rayon, and not how a file is written. Read next:
-//! `strand`, `scope`.
+//! nothing is written but fields of the own thread. One that *migrates* gets a node and a state
+//! when it first acts, and is joined in constant time. It knows rayon, and not how a file is
+//! written. Read next: `meeting`, `strand`, `scope`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::host;
+use crate::meeting::{Idle, Join, Meeting, Own, Parted};
 use crate::strand::{Node, Pointer, State};
 use crate::sync::{Arc, AtomicBool, OnceLock, Ordering};
 use crate::thread::{self, Forking, Standing};
@@ -47,7 +48,7 @@ where
     match thread::forking() {
         None => host::join(a, b),
         Some(Forking { root, has_pointers }) => match has_pointers {
-            true => join_as(root, pointers(), a, b),
+            true => join_as(root, thread::pointers().into_boxed_slice(), a, b),
             false => join_as(root, NoPointers, a, b),
         },
     }
@@ -91,10 +92,7 @@ impl Pointers for NoPointers {
 impl Pointers for Box<[Pointer]> {
     #[cold]
     fn rewind(&self) {
-        thread::change_pointers(|pointers| {
-            pointers.clear();
-            pointers.extend_from_slice(self);
-        });
+        thread::rewind(self);
     }
 
     fn copied(&self) -> Vec<Pointer> {
@@ -142,18 +140,10 @@ where
     std::mem::forget(rejoin);
     match frame.stolen.into_inner() {
         None => thread::unpark(),
-        Some(node) => rejoin_at(&node, false),
+        Some(meeting) => rejoin_at(&meeting, false),
     }
     frame.pointers.rewind();
     results
-}
-
-/// The pointers of the strand that runs here.
-#[cold]
-fn pointers() -> Box<[Pointer]> {
-    let pointers = thread::current(|own| own.pointers.clone());
-    let pointers = pointers.expect("a strand that forks runs here");
-    pointers.into_boxed_slice()
 }
 
 /// What the two closures of a join share.
@@ -162,8 +152,8 @@ struct Frame<P> {
     root: u64,
     /// The pointers at the fork.
     pointers: P,
-    /// The node before the second closure, if another thread has taken it.
-    stolen: OnceLock<Arc<Node>>,
+    /// Where the two meet, if another thread has taken the second one.
+    stolen: OnceLock<Meeting>,
     /// The first closure has panicked, so the serial elision does not run the second one.
     first_panicked: AtomicBool,
 }
@@ -171,13 +161,30 @@ struct Frame<P> {
 impl<P: Pointers> Frame<P> {
     #[cold]
     fn run_stolen<R>(&self, b: impl FnOnce() -> R) -> R {
-        let node = self.stolen.get_or_init(Node::new);
-        let own = State::forked(self.root, self.pointers.copied(), Some(node.clone()));
+        let meeting = self.stolen.get_or_init(Meeting::new);
+        // SAFETY: whoever keeps an idle strand keeps it within a closure of this strand, and that
+        // ends before the join: it is put back when the closure ends, whether it panics or not.
+        // `Entered` may stay, so there the strand begins.
+        let idle = unsafe { Idle::second_of(self) };
         let _second = Second {
-            node,
-            before: thread::replace(Standing::of(own)),
+            meeting,
+            before: thread::replace(Standing::of(Own::Idle(idle))),
         };
         b()
+    }
+}
+
+impl<P: Pointers> Join for Frame<P> {
+    fn root(&self) -> u64 {
+        self.root
+    }
+
+    fn pointers(&self) -> Vec<Pointer> {
+        self.pointers.copied()
+    }
+
+    fn meeting(&self) -> &Meeting {
+        self.stolen.get().expect("its second closure was taken")
     }
 }
 
@@ -193,7 +200,7 @@ impl<P> Drop for First<'_, P> {
     #[inline]
     fn drop(&mut self) {
         match self.frame.stolen.get() {
-            Some(node) if self.is_whole => wait_at(node),
+            Some(meeting) if self.is_whole => meeting.wait(thread::take_to_wait()),
             Some(_) | None => thread::park(),
         }
         if !self.is_whole {
@@ -202,24 +209,16 @@ impl<P> Drop for First<'_, P> {
     }
 }
 
-#[cold]
-fn wait_at(node: &Arc<Node>) {
-    if let Some(own) = thread::take_to_wait() {
-        node.wait(own);
-    }
-}
-
 /// The second closure of a join, while it runs on another thread.
 struct Second<'a> {
-    node: &'a Arc<Node>,
+    meeting: &'a Meeting,
     before: Standing,
 }
 
 impl Drop for Second<'_> {
     fn drop(&mut self) {
-        let own = thread::replace(std::mem::take(&mut self.before));
-        self.node
-            .end_behind(own.state.expect("a strand runs until its closure ends"));
+        let second = thread::replace(std::mem::take(&mut self.before)).own;
+        self.meeting.end_second(second);
     }
 }
 
@@ -231,24 +230,23 @@ impl<P: Pointers> Drop for Rejoin<'_, P> {
     fn drop(&mut self) {
         match self.0.stolen.get() {
             None => thread::unpark(),
-            Some(node) => rejoin_at(node, self.0.first_panicked.load(Ordering::Relaxed)),
+            Some(meeting) => rejoin_at(meeting, self.0.first_panicked.load(Ordering::Relaxed)),
         }
         self.0.pointers.rewind();
     }
 }
 
-/// Puts the strand that waits at a node, or is parked here, on its thread again.
+/// Puts the strand that waits at a meeting, or is parked here, on its thread again.
 #[cold]
-fn rejoin_at(node: &Arc<Node>, first_panicked: bool) {
+fn rejoin_at(meeting: &Meeting, first_panicked: bool) {
     let here = thread::replace(Standing::default());
-    let mut own = node
-        .take_waiting()
-        .or(here.state)
-        .expect("the strand waits for its join");
-    if let Some(ended) = node.take_ended()
+    let Parted { first, second } = meeting.part();
+    let mut own = if first.is_none() { here.own } else { first };
+    if let Some((node, ended)) = second
         && !first_panicked
     {
-        own = rejoined(node, own, ended);
+        let first = own.into_state().expect("the strand waits for its join");
+        own = Own::Begun(rejoined(&node, first, ended));
     }
     thread::replace(Standing::of(own));
 }

@@ -51,6 +51,7 @@ mod host;
 mod iter;
 mod join;
 mod line;
+mod meeting;
 mod part;
 mod place;
 mod scope;

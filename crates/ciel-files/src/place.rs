@@ -9,6 +9,7 @@
 use crate::file::File;
 use crate::fork::{NO_SCOPE, Strand};
 use crate::join::rejoined;
+use crate::meeting::Own;
 use crate::strand::{Node, Pointer, State};
 use crate::sync::Arc;
 use crate::thread::{self, Standing};
@@ -90,9 +91,10 @@ impl Strand {
             return Err(self);
         }
         let here = thread::replace(Standing::default());
-        let own = here.state.expect("a strand that forks runs here");
+        let own = here.own.into_state();
+        let own = own.expect("a strand that forks runs here");
         let (own, result) = behind(own, &mut self);
-        thread::replace(Standing::of(own));
+        thread::replace(Standing::of(Own::Begun(own)));
         if result { Ok(()) } else { Err(self) }
     }
 }

@@ -9,6 +9,7 @@
 use std::cell::{Cell, RefCell};
 
 use crate::host;
+use crate::meeting::Own;
 use crate::strand::{Pointer, State};
 use crate::sync::{AtomicU64, Ordering};
 
@@ -61,27 +62,27 @@ const NO_ROOT: u64 = 0;
 /// What stands on a thread: a strand, which may be parked, or nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
-    pub(crate) state: Option<Box<State>>,
+    pub(crate) own: Own,
     is_parked: bool,
 }
 
 impl Standing {
     /// A strand that runs.
-    pub(crate) fn of(state: Box<State>) -> Standing {
+    pub(crate) fn of(own: Own) -> Standing {
         Standing {
-            state: Some(state),
+            own,
             is_parked: false,
         }
     }
 }
 
-/// The state of the strand that runs here, or is parked here.
-struct Current(Option<Box<State>>);
+/// The strand that runs here, or is parked here.
+struct Current(Own);
 
 impl Drop for Current {
     /// What the thread's strand has written goes to the files, as far as its turn has come.
     fn drop(&mut self) {
-        if let Some(own) = &mut self.0 {
+        if let Own::Begun(own) = &mut self.0 {
             own.settle();
         }
     }
@@ -94,12 +95,12 @@ thread_local! {
             odds: Cell::new(UNASKED | NO_STRAND),
         }
     };
-    static CURRENT: RefCell<Current> = const { RefCell::new(Current(None)) };
+    static CURRENT: RefCell<Current> = const { RefCell::new(Current(Own::None)) };
 }
 
 static ROOTS: AtomicU64 = AtomicU64::new(NO_ROOT + 1);
 
-fn with<T>(act: impl FnOnce(&mut Option<Box<State>>) -> T) -> T {
+fn with<T>(act: impl FnOnce(&mut Own) -> T) -> T {
     CURRENT.with_borrow_mut(|current| act(&mut current.0))
 }
 
@@ -108,7 +109,7 @@ fn with<T>(act: impl FnOnce(&mut Option<Box<State>>) -> T) -> T {
 pub(crate) fn current<T>(act: impl FnOnce(&mut State) -> T) -> Option<T> {
     match HERE.with(|here| here.is(PARKED)) {
         true => None,
-        false => with(|current| current.as_deref_mut().map(act)),
+        false => with(|current| current.state().map(act)),
     }
 }
 
@@ -145,7 +146,8 @@ pub(crate) fn forking() -> Option<Forking> {
 #[cold]
 fn become_root() {
     let root = ROOTS.fetch_add(1, Ordering::Relaxed);
-    replace(Standing::of(State::forked(root, Vec::new(), None)));
+    let own = Own::Begun(State::forked(root, Vec::new(), None));
+    replace(Standing::of(own));
 }
 
 /// Whether this thread belongs to a pool of rayon.
@@ -161,19 +163,18 @@ pub(crate) fn is_in_pool() -> bool {
 
 /// Puts something else on this thread; gives what stood there.
 pub(crate) fn replace(place: Standing) -> Standing {
-    let Standing { state, is_parked } = place;
+    let Standing { own, is_parked } = place;
     let was_parked = HERE.with(|here| {
         let was_parked = here.is(PARKED);
-        let has_pointers = state.as_ref().is_some_and(|own| !own.pointers.is_empty());
-        here.root
-            .set(state.as_ref().map_or(NO_ROOT, |own| own.root));
-        here.set(NO_STRAND, state.is_none());
+        let has_pointers = own.has_pointers();
+        here.root.set(own.root().unwrap_or(NO_ROOT));
+        here.set(NO_STRAND, own.is_none());
         here.set(POINTERS, has_pointers);
         here.set(PARKED, is_parked);
         was_parked
     });
     Standing {
-        state: with(|current| std::mem::replace(current, state)),
+        own: with(|current| std::mem::replace(current, own)),
         is_parked: was_parked,
     }
 }
@@ -184,6 +185,29 @@ pub(crate) fn change_pointers(act: impl FnOnce(&mut Vec<Pointer>)) -> Option<()>
         act(&mut own.pointers);
         HERE.with(|here| here.set(POINTERS, !own.pointers.is_empty()));
     })
+}
+
+/// The pointers of the strand that runs here into files in local mode.
+pub(crate) fn pointers() -> Vec<Pointer> {
+    with(|current| current.pointers())
+}
+
+/// Moves the pointers of the strand that runs here to where they were when it forked. Those of an
+/// idle strand have not moved.
+pub(crate) fn rewind(to: &[Pointer]) {
+    with(|current| {
+        if let Own::Begun(own) = current {
+            own.pointers.clear();
+            own.pointers.extend_from_slice(to);
+        }
+    });
+}
+
+/// An idle strand of this thread begins, so that it may stay somewhere else than in a join.
+pub(crate) fn begin() {
+    with(|current| {
+        current.state();
+    });
 }
 
 /// The strand of this thread waits from now on.
@@ -199,10 +223,10 @@ pub(crate) fn unpark() {
 }
 
 /// Takes the strand from this thread, on which it is as if it were parked.
-pub(crate) fn take_to_wait() -> Option<Box<State>> {
+pub(crate) fn take_to_wait() -> Own {
     let parked = Standing {
-        state: None,
+        own: Own::None,
         is_parked: true,
     };
-    replace(parked).state
+    replace(parked).own
 }

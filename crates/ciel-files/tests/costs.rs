@@ -143,6 +143,21 @@ fn nodes_are_one_for_each_second_closure_that_migrated() {
     }
 }
 
+#[test]
+fn closures_that_migrate_and_write_nothing_make_no_nodes() {
+    for threads in [2, 4] {
+        let pool = pool(threads);
+        let folder = tempfile::tempdir().unwrap();
+        pool.install(|| {
+            let file = File::create(folder.path().join("a"), Mode::SerialAppend).unwrap();
+            tree(14, 1, &|_| std::thread::yield_now());
+            line(&file, 1);
+            file.close().unwrap();
+        });
+        assert_eq!(gauges_of(&pool).nodes, 0);
+    }
+}
+
 /// A tree that counts second closures which run on another thread than their join.
 fn moving_tree(depth: u32, place: u64, file: &File, moved: &AtomicU64) {
     if depth == 0 {

@@ -90,6 +90,18 @@ pub(crate) fn mask_of(pid: u32) -> Option<u32> {
     u32::from_str_radix(field(&text, "Umask:")?, 8).ok()
 }
 
+/// Whether a process has the user and the groups of this one, so that both may open the same files.
+pub(crate) fn has_own_user(pid: u32) -> bool {
+    let user = user_of(&pid.to_string());
+    user.is_some() && user == user_of("self")
+}
+
+fn user_of(process: &str) -> Option<[String; 3]> {
+    let text = read_text(&format!("/proc/{process}/status"))?;
+    let value = |name| Some(field(&text, name)?.to_owned());
+    Some([value("Uid:")?, value("Gid:")?, value("Groups:")?])
+}
+
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines()
         .find_map(|line| line.strip_prefix(name))

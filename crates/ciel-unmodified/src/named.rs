@@ -111,10 +111,10 @@ impl Supervisor {
         let key = self.key_of(pid);
         let stream = self.stream_of(path);
         self.drain(key)?;
-        match named
-            .open
-            .filter(|open| open.is_serial_append() && may_append(path, *open))
-        {
+        let appending = named.open.filter(|open| {
+            open.is_serial_append() && kernel::has_own_user(pid) && may_append(path, *open)
+        });
+        match appending {
             Some(open) => self.open_for_appending(call, pid, path, open)?,
             None => self.outputs.await_turn(key, stream, Turn::Proceed(call)),
         }

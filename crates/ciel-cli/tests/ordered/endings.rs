@@ -128,24 +128,33 @@ fn reader_that_goes_away_ends_the_writers_as_ever() {
     place.await_nobody();
 }
 
+/// Signals that the page names.
+const PASSED_ON: [&str; 8] = [
+    "TERM", "HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "WINCH",
+];
+
 #[test]
 fn signal_is_passed_on_to_the_command() {
     if !may_intercept("signal_is_passed_on_to_the_command") {
         return;
     }
-    let place = Place::new();
-    fifos(&place, &["gate".to_owned()]);
-    // The trap ends the process for which the shell waits.
-    let script = "trap 'echo > gate; echo got it; exit 5' TERM; \
-                  read x < gate & : > started; wait";
-    let mut child = running(&place, script);
-    let mut output = child.stdout.take().unwrap();
-    place.await_file("started");
-    kill(child.id(), "TERM");
-    let mut rest = String::new();
-    output.read_to_string(&mut rest).unwrap();
-    let code = child.wait().unwrap().code();
-    assert_eq!((rest.as_str(), code), ("got it\n", Some(5)));
+    for signal in PASSED_ON {
+        let place = Place::new();
+        fifos(&place, &["gate".to_owned()]);
+        // The trap ends the process for which the shell waits.
+        let script = format!(
+            "trap 'echo > gate; echo got it; exit 5' {signal}; \
+             read x < gate & : > started; wait"
+        );
+        let mut child = running(&place, &script);
+        let mut output = child.stdout.take().unwrap();
+        place.await_file("started");
+        kill(child.id(), signal);
+        let mut rest = String::new();
+        output.read_to_string(&mut rest).unwrap();
+        let code = child.wait().unwrap().code();
+        assert_eq!((rest.as_str(), code), ("got it\n", Some(5)), "{signal}");
+    }
 }
 
 /// A command with three levels of processes that wait for ever.

@@ -2,11 +2,12 @@
 //!
 //! A test whose route the system refuses prints why it was skipped. Read next: `elision` (random
 //! scripts), `programs` (what starts processes in other ways), `named` (ordered files), `endings`
-//! (status, signals, kills), `bounds` (large and full).
+//! (status, signals, kills), `bounds` (large and full), `limits` (what the page excludes).
 
 mod bounds;
 mod elision;
 mod endings;
+mod limits;
 mod named;
 mod programs;
 #[path = "../support/mod.rs"]

@@ -70,6 +70,31 @@ fn removal_and_renaming_take_place_in_their_turn() {
 }
 
 #[test]
+fn look_and_removal_wait_for_their_turn() {
+    if !may_intercept("look_and_removal_wait_for_their_turn") {
+        return;
+    }
+    let place = gated();
+    let script = format!(
+        "{HELD}(stat -c %s log) &\n\
+         (rm log; test -e log || echo gone) &\n\
+         (echo again >> log) & echo > gate; wait"
+    );
+    assert_eq!(printed(&place, &["--file", "log"], &script), "6\ngone\n");
+    assert_eq!(place.read("log"), "again\n");
+}
+
+#[test]
+fn descriptor_of_an_ordered_file_is_called_a_pipe() {
+    if !may_intercept("descriptor_of_an_ordered_file_is_called_a_pipe") {
+        return;
+    }
+    let place = Place::new();
+    let script = "exec 5>> log; stat -L -c %F /dev/fd/5";
+    assert_eq!(printed(&place, &["--file", "log"], script), "fifo\n");
+}
+
+#[test]
 fn pattern_orders_each_file_that_matches() {
     if !may_intercept("pattern_orders_each_file_that_matches") {
         return;

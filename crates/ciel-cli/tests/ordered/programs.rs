@@ -53,6 +53,86 @@ fn parallel_make_prints_its_recipe_lines_whole_and_in_order_of_their_starts() {
 }
 
 #[test]
+fn parallel_make_echoes_each_command_in_front_of_its_output() {
+    let test = "parallel_make_echoes_each_command_in_front_of_its_output";
+    if !may_intercept(test) {
+        return;
+    }
+    if Command::new("make").arg("--version").output().is_err() {
+        return skipped(test, "there is no make");
+    }
+    let place = Place::new();
+    place.file(
+        "Makefile",
+        "three: two\n\techo the third\ntwo: one\n\techo the second\none:\n\techo the first\n",
+    );
+    // Targets that depend on each other in a chain.
+    let expected = plain(&place, &["make", "-j1"]);
+    let output = ordered(&place, &["--", "make", "-j4"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        text.starts_with("echo the first\nthe first\necho the second\n"),
+        "{text}"
+    );
+    assert_eq!(text, String::from_utf8_lossy(&expected.stdout));
+    place.file("Makefile", "all: a b\na b:\n\techo of $@\n");
+    // Targets that depend on nothing.
+    let output = ordered(&place, &["--", "make", "-j4"]);
+    let expected = plain(&place, &["make", "-j1"]);
+    let lines = |output: &std::process::Output| {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.retain(|line| line.starts_with("of "));
+        lines
+    };
+    assert_eq!(lines(&output), lines(&expected));
+}
+
+#[test]
+fn commands_that_find_starts_print_in_their_order() {
+    if !may_intercept("commands_that_find_starts_print_in_their_order") {
+        return;
+    }
+    let place = place_with_gates();
+    place.file("item", REVERSED);
+    // Each leaves a process behind, which prints when its successor has.
+    let script = "find 1 2 3 4 5 6 -exec sh -c 'sh item \"$1\" &' starts {} \\;";
+    for name in ["1", "2", "3", "4", "5", "6"] {
+        place.file(name, "");
+    }
+    assert_eq!(printed(&place, &[], script), ITEMS);
+}
+
+#[test]
+fn spawned_python_processes_print_in_order_of_their_starts() {
+    let test = "spawned_python_processes_print_in_order_of_their_starts";
+    if !may_intercept(test) {
+        return;
+    }
+    let place = place_with_gates();
+    place.file(
+        "spawns.py",
+        "import multiprocessing\n\
+         def item(number):\n    \
+             if number < 3: open(f'gate{number}').read()\n    \
+             print('item', number, flush=True)\n    \
+             if number > 1: open(f'gate{number - 1}', 'w').close()\n\
+         if __name__ == '__main__':\n    \
+             context = multiprocessing.get_context('spawn')\n    \
+             children = [context.Process(target=item, args=(n,)) for n in range(1, 4)]\n    \
+             for child in children: child.start()\n    \
+             print('all are started', flush=True)\n    \
+             for child in children: child.join()\n",
+    );
+    let output = ordered(&place, &["--", "python3", "spawns.py"]);
+    if output.status.code() == Some(127) {
+        return skipped(test, "there is no python3");
+    }
+    let expected = "item 1\nitem 2\nitem 3\nall are started\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+}
+
+#[test]
 fn forked_python_processes_print_in_order_of_their_starts() {
     if !may_intercept("forked_python_processes_print_in_order_of_their_starts") {
         return;
@@ -236,6 +316,10 @@ fn output_opened_by_its_name_is_ordered() {
     let script = "(read x < gate; echo one > /dev/stdout; echo two | tee /dev/fd/1) &\n\
                   echo three | dd of=/dev/stdout 2> /dev/null; echo > gate; wait";
     assert_eq!(printed(&place, &[], script), "one\ntwo\ntwo\nthree\n");
+    let script = "(read x < gate; echo one > /dev/stderr) &\n\
+                  echo two > /dev/stderr; echo > gate; wait";
+    let output = ordered(&place, &["--", "sh", "-c", script]);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "one\ntwo\n");
 }
 
 #[test]

@@ -42,10 +42,16 @@ pub fn peak_kib(pid: u32) -> u64 {
 /// Sends a signal, by its name without SIG. A process that is gone already is as good.
 pub fn kill(pid: u32, name: &str) {
     let signal = match name {
+        "ALRM" => Signal::ALARM,
+        "HUP" => Signal::HUP,
         "INT" => Signal::INT,
+        "QUIT" => Signal::QUIT,
         "TERM" => Signal::TERM,
         "KILL" => Signal::KILL,
         "STOP" => Signal::STOP,
+        "USR1" => Signal::USR1,
+        "USR2" => Signal::USR2,
+        "WINCH" => Signal::WINCH,
         other => panic!("no such signal here: {other}"),
     };
     let pid = Pid::from_raw(pid as i32).unwrap();

@@ -19,6 +19,8 @@ mod flat;
 mod form;
 #[path = "../../src/gauges.rs"]
 mod gauges;
+#[path = "../../src/meeting.rs"]
+mod meeting;
 #[path = "../../src/part.rs"]
 mod part;
 #[path = "../../src/strand.rs"]
@@ -38,7 +40,8 @@ mod sync {
 use std::fs;
 use std::sync::Arc;
 
-use strand::{Node, State};
+use meeting::{Idle, Join, Meeting, Own, Parted};
+use strand::{Node, Pointer, State};
 use target::Target;
 
 /// Orders in which each program runs.
@@ -90,30 +93,126 @@ fn check(program: impl Fn() + Send + Sync + Copy + 'static) {
     shuttle::check_pct(program, ORDERS, PREEMPTIONS);
 }
 
-/// As `join` does when another thread takes the second closure: the first strand waits at the node
-/// when its closure has ended, the second one looks there at any time.
+/// A join whose second closure was taken.
+struct Taken(Meeting);
+
+impl Join for Taken {
+    fn root(&self) -> u64 {
+        ROOT
+    }
+
+    fn pointers(&self) -> Vec<Pointer> {
+        Vec::new()
+    }
+
+    fn meeting(&self) -> &Meeting {
+        &self.0
+    }
+}
+
+impl Taken {
+    fn new() -> Arc<Taken> {
+        Arc::new(Taken(Meeting::new()))
+    }
+
+    /// Its second strand. Each program here ends it before its own reference to the join.
+    fn second(&self) -> Own {
+        // SAFETY: as said above.
+        Own::Idle(unsafe { Idle::second_of(self) })
+    }
+
+    /// What `join` does when both closures have ended; gives the strand that continues.
+    fn rejoin(&self) -> Own {
+        match self.0.part() {
+            Parted {
+                first,
+                second: None,
+            } => first,
+            Parted {
+                first,
+                second: Some((_, second)),
+            } => {
+                let mut own = first.into_state().unwrap();
+                own.join(*second);
+                Own::Begun(own)
+            }
+        }
+    }
+}
+
+/// As `join` does when another thread takes the second closure: the first strand waits when its
+/// closure has ended, the second one begins and looks there at any time.
 #[test]
 fn second_closure_that_runs_at_any_time_follows_the_first_one() {
     check(|| {
         let mut opened = Opened::new();
-        let node = Node::new();
+        let taken = Taken::new();
         let second = {
-            let (node, target) = (node.clone(), opened.target.clone());
+            let (taken, target) = (taken.clone(), opened.target.clone());
             shuttle::thread::spawn(move || {
-                let mut own = State::forked(ROOT, Vec::new(), Some(node.clone()));
-                write(&mut own, &target, "c", "abcde");
-                write(&mut own, &target, "d", "abcde");
-                node.end_behind(own);
+                let mut own = taken.second();
+                write(own.state().unwrap(), &target, "c", "abcde");
+                write(own.state().unwrap(), &target, "d", "abcde");
+                taken.0.end_second(own);
             })
         };
         write(&mut opened.own, &opened.target, "a", "abcde");
         write(&mut opened.own, &opened.target, "b", "abcde");
-        node.wait(opened.own);
+        taken.0.wait(Own::Begun(opened.own));
         second.join().unwrap();
-        opened.own = node.take_waiting().unwrap();
-        opened.own.join(*node.take_ended().unwrap());
+        opened.own = taken.rejoin().into_state().unwrap();
         write(&mut opened.own, &opened.target, "e", "abcde");
         opened.expect("abcde");
+    });
+}
+
+/// The second closure writes nothing, but the second closure of a join in it does, which a third
+/// thread has taken: the strand between waits without having begun, and begins for that one.
+#[test]
+fn strand_that_waits_and_has_not_begun_begins_when_the_one_behind_it_writes() {
+    check(|| {
+        let mut opened = Opened::new();
+        let (outer, inner) = (Taken::new(), Taken::new());
+        let third = {
+            let (inner, target) = (inner.clone(), opened.target.clone());
+            shuttle::thread::spawn(move || {
+                let mut own = inner.second();
+                write(own.state().unwrap(), &target, "b", "abc");
+                inner.0.end_second(own);
+            })
+        };
+        let second = {
+            let (outer, inner) = (outer.clone(), inner.clone());
+            shuttle::thread::spawn(move || {
+                inner.0.wait(outer.second());
+                third.join().unwrap();
+                outer.0.end_second(inner.rejoin());
+            })
+        };
+        write(&mut opened.own, &opened.target, "a", "abc");
+        outer.0.wait(Own::Begun(opened.own));
+        second.join().unwrap();
+        opened.own = outer.rejoin().into_state().unwrap();
+        write(&mut opened.own, &opened.target, "c", "abc");
+        opened.expect("abc");
+    });
+}
+
+/// A strand that does nothing leaves neither node nor state.
+#[test]
+fn second_closure_that_writes_nothing_makes_no_node() {
+    check(|| {
+        let opened = Opened::new();
+        let taken = Taken::new();
+        let second = {
+            let taken = taken.clone();
+            shuttle::thread::spawn(move || taken.0.end_second(taken.second()))
+        };
+        taken.0.wait(Own::Begun(opened.own));
+        second.join().unwrap();
+        let Parted { first, second } = taken.0.part();
+        assert!(second.is_none());
+        assert!(matches!(first, Own::Begun(_)));
     });
 }
 

@@ -10,7 +10,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ops::Add;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::gauges::Gauges;
@@ -43,7 +43,7 @@ pub struct Counts {
     pub gauges: Gauges,
     /// Closures of joins that have migrated and have ended.
     pub migrated: u64,
-    /// Those of them that have written.
+    /// Those of them that have written, or have forked one that has.
     pub migrated_that_wrote: u64,
     /// Joins that were open on the stack of one worker, at most.
     pub depth_max: usize,
@@ -121,11 +121,14 @@ impl Host {
     }
 }
 
+/// Whether a migrated closure has written, or one that it has forked.
+type Wrote = Arc<AtomicBool>;
+
 thread_local! {
     /// Joins that are open on the stack of this worker.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// Whether the migrated closures on the stack of this worker have written.
-    static WROTE: RefCell<Vec<bool>> = const { RefCell::new(Vec::new()) };
+    /// The migrated closures on the stack of this worker.
+    static MIGRATED: RefCell<Vec<Wrote>> = const { RefCell::new(Vec::new()) };
     static OWN: Cell<Option<usize>> = const { Cell::new(None) };
     static HOST: RefCell<Option<Arc<Host>>> = const { RefCell::new(None) };
 }
@@ -206,26 +209,38 @@ pub fn counts() -> Counts {
 
 /// The closure that runs here has written.
 pub fn note_write() {
-    WROTE.with_borrow_mut(|wrote| {
-        if let Some(innermost) = wrote.last_mut() {
-            *innermost = true;
-        }
-    });
+    if let Some(innermost) = innermost() {
+        innermost.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The migrated closure that runs here, if one does.
+fn innermost() -> Option<Wrote> {
+    MIGRATED.with_borrow(|migrated| migrated.last().cloned())
 }
 
 /// A closure that has migrated, while it runs.
-struct Migrated;
+struct Migrated {
+    wrote: Wrote,
+    /// The one that has forked it.
+    beneath: Option<Wrote>,
+}
 
 impl Migrated {
-    fn begin() -> Migrated {
-        WROTE.with_borrow_mut(|wrote| wrote.push(false));
-        Migrated
+    fn begin(beneath: Option<Wrote>) -> Migrated {
+        let wrote = Wrote::default();
+        MIGRATED.with_borrow_mut(|migrated| migrated.push(wrote.clone()));
+        Migrated { wrote, beneath }
     }
 }
 
 impl Drop for Migrated {
     fn drop(&mut self) {
-        let wrote = WROTE.with_borrow_mut(Vec::pop).expect("it has begun");
+        MIGRATED.with_borrow_mut(Vec::pop);
+        let wrote = self.wrote.load(Ordering::Relaxed);
+        if let Some(beneath) = &self.beneath {
+            beneath.fetch_or(wrote, Ordering::Relaxed);
+        }
         let (host, _) = host();
         let mut turns = host.turns();
         turns.counts.migrated += 1;
@@ -311,12 +326,13 @@ where
     RB: Send,
 {
     let _open = Open::begin();
+    let beneath = innermost();
     let second = Mutex::new(Some(b));
     let result: Mutex<Option<Result<RB, Panic>>> = Mutex::new(None);
     let (host, _) = host();
     let run = Box::new(|| {
         let b = second.lock().unwrap().take().expect("it runs once");
-        let migrated = Migrated::begin();
+        let migrated = Migrated::begin(beneath);
         let ended = catch_unwind(AssertUnwindSafe(|| b(Context(true))));
         drop(migrated);
         *result.lock().unwrap() = Some(ended);

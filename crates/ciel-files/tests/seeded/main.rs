@@ -3,8 +3,8 @@
 //! The modules are compiled again here on `host`, which stands in for rayon: who takes which
 //! closure, who runs what while it waits, and who is next at each act all follow from a seed. What
 //! is checked: files are those of the serial elision, and at each act those that are appended to
-//! have a prefix of it; `bounds` checks what that costs. A failed case prints program and seed. Read
-//! next: `host`.
+//! have a prefix of it; `bounds` checks what that costs. A failed case prints program and seed.
+//! Read next: `host`.
 
 #![allow(
     dead_code,
@@ -33,6 +33,8 @@ mod host;
 mod join;
 #[path = "../../src/line.rs"]
 mod line;
+#[path = "../../src/meeting.rs"]
+mod meeting;
 #[path = "../../src/part.rs"]
 mod part;
 #[path = "../programs/program.rs"]

@@ -25,6 +25,8 @@ mod host;
 mod join;
 #[path = "../../src/line.rs"]
 mod line;
+#[path = "../../src/meeting.rs"]
+mod meeting;
 #[path = "../../src/part.rs"]
 mod part;
 #[path = "../../src/strand.rs"]

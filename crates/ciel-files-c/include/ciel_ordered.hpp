@@ -251,9 +251,13 @@ template <class G> struct Frame {
 template <class F, class G> void join_in_parallel(F &first, G &second) {
     Frame<G> frame(second);
     std::exception_ptr failure;
+#ifdef _OPENMP
 #pragma omp taskgroup
+#endif
     {
+#ifdef _OPENMP
 #pragma omp task default(none) shared(frame)
+#endif
         frame.run_second();
         try {
             first();
@@ -278,9 +282,13 @@ template <class F> void run(int threads, F &&closure) {
         return;
     }
     std::exception_ptr failure;
+#ifdef _OPENMP
 #pragma omp parallel num_threads(threads) default(shared)
+#endif
     {
+#ifdef _OPENMP
 #pragma omp master
+#endif
         try {
             closure();
         } catch (...) {
@@ -334,7 +342,9 @@ public:
         add(place)->enter();
         is_inside_ = true;
         owner.release();
+#ifdef _OPENMP
 #pragma omp task default(none) firstprivate(own, piece)
+#endif
         call(own, piece);
     }
 
@@ -360,7 +370,9 @@ private:
     }
     template <class F> void run(F &body) {
         std::exception_ptr failure;
+#ifdef _OPENMP
 #pragma omp taskgroup
+#endif
         {
             try {
                 body(*this);

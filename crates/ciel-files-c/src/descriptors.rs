@@ -19,7 +19,17 @@ pub(crate) const DESCRIPTORS_MAX: usize = 65_536;
 
 type Table = Vec<Option<Arc<File>>>;
 
-static TABLE: RwLock<Table> = RwLock::new(Vec::new());
+/// All open files.
+struct Open {
+    files: Table,
+    /// No descriptor below is free.
+    free_from: usize,
+}
+
+static TABLE: RwLock<Open> = RwLock::new(Open {
+    files: Vec::new(),
+    free_from: 0,
+});
 
 /// How often a descriptor has become another file or none. Changed with the table locked.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
@@ -37,11 +47,11 @@ thread_local! {
     };
 }
 
-fn read() -> RwLockReadGuard<'static, Table> {
+fn read() -> RwLockReadGuard<'static, Open> {
     TABLE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn write() -> RwLockWriteGuard<'static, Table> {
+fn write() -> RwLockWriteGuard<'static, Open> {
     TABLE.write().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -61,7 +71,7 @@ fn find(table: &Table, descriptor: c_int) -> Option<&Arc<File>> {
 
 /// The open file of a descriptor.
 pub(crate) fn get(descriptor: c_int) -> Result<Arc<File>, Failure> {
-    find(&read(), descriptor)
+    find(&read().files, descriptor)
         .cloned()
         .ok_or_else(|| not_open(descriptor))
 }
@@ -131,13 +141,15 @@ impl Found {
 /// Gives an open file the lowest descriptor that is free.
 pub(crate) fn add(file: Arc<File>) -> Result<c_int, Failure> {
     let mut table = write();
-    let free = table.iter().position(Option::is_none);
-    let place = free.unwrap_or(table.len());
+    let mut behind = table.files.iter().skip(table.free_from);
+    let free = behind.position(Option::is_none);
+    let place = free.map_or(table.files.len(), |free| table.free_from + free);
     if place == DESCRIPTORS_MAX {
         let message = format!("{DESCRIPTORS_MAX} descriptors are open already");
         return Err(Failure::new(libc::EMFILE, message));
     }
-    put(&mut table, place, file);
+    put(&mut table.files, place, file);
+    table.free_from = place + 1;
     Ok(c_int::try_from(place).expect("a descriptor is below its bound"))
 }
 
@@ -152,7 +164,7 @@ fn put(table: &mut Table, place: usize, file: Arc<File>) -> Option<Arc<File>> {
 pub(crate) fn set(descriptor: c_int, file: Arc<File>) -> Result<(), Failure> {
     let place = place(descriptor).ok_or_else(|| not_open(descriptor))?;
     let mut table = write();
-    put(&mut table, place, file);
+    put(&mut table.files, place, file);
     CHANGES.fetch_add(1, Ordering::Release);
     Ok(())
 }
@@ -166,7 +178,7 @@ pub(crate) fn check(descriptor: c_int) -> Result<(), Failure> {
 /// Whether two descriptors are the same open file.
 pub(crate) fn are_same(one: c_int, other: c_int) -> bool {
     let table = read();
-    match (find(&table, one), find(&table, other)) {
+    match (find(&table.files, one), find(&table.files, other)) {
         (Some(one), Some(other)) => Arc::ptr_eq(one, other),
         _ => false,
     }
@@ -175,18 +187,22 @@ pub(crate) fn are_same(one: c_int, other: c_int) -> bool {
 /// Whether no other descriptor is this open file.
 pub(crate) fn is_last(descriptor: c_int) -> Result<bool, Failure> {
     let table = read();
-    let file = find(&table, descriptor).ok_or_else(|| not_open(descriptor))?;
+    let file = find(&table.files, descriptor).ok_or_else(|| not_open(descriptor))?;
     let same =
         |other: &&Option<Arc<File>>| other.as_ref().is_some_and(|other| Arc::ptr_eq(file, other));
-    Ok(table.iter().filter(same).count() == 1)
+    Ok(table.files.iter().filter(same).take(2).count() == 1)
 }
 
 /// Forgets a descriptor.
 pub(crate) fn remove(descriptor: c_int) -> Result<Arc<File>, Failure> {
     let place = place(descriptor).ok_or_else(|| not_open(descriptor))?;
     let mut table = write();
-    let slot = table.get_mut(place).ok_or_else(|| not_open(descriptor))?;
+    let slot = table
+        .files
+        .get_mut(place)
+        .ok_or_else(|| not_open(descriptor))?;
     let file = slot.take().ok_or_else(|| not_open(descriptor))?;
+    table.free_from = table.free_from.min(place);
     CHANGES.fetch_add(1, Ordering::Release);
     Ok(file)
 }

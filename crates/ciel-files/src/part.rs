@@ -58,10 +58,10 @@ impl Part {
         self.spilled.is_empty() && self.buffer.is_empty()
     }
 
-    /// Whether bytes fit the buffer; if so, they are in it now.
+    /// Whether bytes fit the buffer; if so, they are in it now. After a failed write none fit.
     #[inline]
     pub(crate) fn gather(&mut self, bytes: &[u8]) -> bool {
-        let fits = self.buffer.len() + bytes.len() <= BUFFER_BYTES;
+        let fits = self.buffer.len() + bytes.len() <= BUFFER_BYTES && !self.target.has_failed();
         if fits {
             self.buffer.extend_from_slice(bytes);
         }

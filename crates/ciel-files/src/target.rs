@@ -63,6 +63,12 @@ impl Target {
         self.is_dropped.load(Ordering::Acquire)
     }
 
+    /// Whether a write has failed before, or the file is closed.
+    #[inline]
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.get().is_some()
+    }
+
     /// Fails if a write has failed before, or the file is closed: what would follow has no place.
     pub(crate) fn check(&self) -> io::Result<()> {
         match self.failed.get() {

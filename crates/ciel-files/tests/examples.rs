@@ -71,6 +71,73 @@ fn compressed_file_is_read_by_gzip() {
     }
 }
 
+/// What `fmt` of coreutils makes of a text; none if it is not here.
+fn filled_by_fmt(text: &Path) -> Option<Vec<u8>> {
+    let mut command = Command::new("fmt");
+    let ended = command.env("LC_ALL", "C").arg(text).output().ok()?;
+    assert!(ended.status.success());
+    Some(ended.stdout)
+}
+
+/// A text of words and blanks that a seed chooses.
+fn odd_text(mut seed: u64, words: usize, blanks: &[&str]) -> String {
+    const WORDS: [&str; 8] = [
+        "a",
+        "word.",
+        "(see",
+        "it)",
+        "end!",
+        "Mr.",
+        "\"quoted.\"",
+        "longer-than-others,",
+    ];
+    let mut pick = |count: usize| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % count
+    };
+    let mut text = String::new();
+    for _ in 0..words {
+        match pick(40) {
+            0 => text += &"long".repeat(30),
+            _ => text += WORDS[pick(WORDS.len())],
+        }
+        text += blanks[pick(blanks.len())];
+    }
+    text
+}
+
+#[test]
+fn filled_paragraphs_are_those_of_fmt() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("text");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../CONTRIBUTING.md");
+    let blanks = [
+        " ", " ", " ", "  ", "\n", "\n  ", "\n\n", "\t", " \n\t", "\n \t \n",
+    ];
+    let texts = [
+        String::new(),
+        "   ".into(),
+        "x\n\n\n".into(),
+        "a\n b\n\tc d\n   \n\n  e.  f. (g)\n  h".into(),
+        format!("{} z\n{}", "y".repeat(12_000), "q ".repeat(3000)),
+        odd_text(1, 5000, &[" "]),
+        odd_text(2, 5000, &blanks[..5]),
+        odd_text(3, 8000, &blanks),
+        fs::read_to_string(page).unwrap(),
+    ];
+    for text in texts {
+        fs::write(&input, &text).unwrap();
+        let options = ["--input", input.to_str().unwrap()];
+        let written = equal_for_any_threads("fill", &options, folder.path());
+        match filled_by_fmt(&input) {
+            Some(wanted) => assert!(written == wanted, "{text:.200}"),
+            None => return println!("skipped: there is no fmt of coreutils"),
+        }
+    }
+}
+
 #[test]
 fn jobs_print_in_their_order() {
     let folder = tempfile::tempdir().unwrap();

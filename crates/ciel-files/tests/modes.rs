@@ -246,6 +246,22 @@ fn full_disk_names_the_bytes_that_are_valid() {
     assert_eq!(again.to_string(), told.to_string());
 }
 
+/// A small write after a failed one used to be gathered, and failed 64 KiB later.
+#[test]
+fn small_write_after_a_failed_one_fails_at_once_in_every_strand() {
+    let file = File::open("/dev/full", Mode::SerialAppend).unwrap();
+    let early = fork();
+    (&file).write_all(b"gathered").unwrap();
+    early.run(|| (&file).write_all(b"gathered").unwrap());
+    let failed = (&file).write_all(&[b'x'; 100 << 10]).unwrap_err();
+    assert_eq!(failed.kind(), ErrorKind::StorageFull);
+    let again = (&file).write_all(b"y").unwrap_err();
+    assert_eq!(again.to_string(), failed.to_string());
+    let other = fork().run(|| (&file).write_all(b"y").unwrap_err());
+    assert_eq!(other.to_string(), failed.to_string());
+    assert_eq!(file.close().unwrap_err().kind(), ErrorKind::StorageFull);
+}
+
 #[test]
 fn hundred_thousand_strands_of_one_scope_write_in_order() {
     let (_folder, path) = folder_with("");

@@ -1,19 +1,22 @@
 //! Hosts in C and C++ write what their serial elision writes, and misuse is an error.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Place, THREADS, can_compile};
+use crate::support::{Place, THREADS, can_compile, skipped};
 
-/// Compiles and runs a program of `tests/programs`, which checks itself.
-fn passes(name: &str) {
-    if !can_compile() {
-        return;
-    }
-    let place = Place::new();
+/// Compiles a program of `tests/programs`, which checks itself; none if there is no compiler.
+fn checking(place: &Place, name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-    let program = place.compile(&folder.join(name), &[]);
-    place.run(&program, &[]);
+    can_compile().then(|| place.compile(&folder.join(name), &[]))
+}
+
+/// Compiles and runs such a program.
+fn passes(name: &str) {
+    let place = Place::new();
+    if let Some(program) = checking(&place, name) {
+        place.run(&program, &[]);
+    }
 }
 
 #[test]
@@ -45,6 +48,81 @@ fn random_fork_join_programs_in_cxx_equal_their_serial_elision() {
 #[test]
 fn exceptions_in_cxx_leave_what_precedes_them() {
     passes("exceptions.cpp");
+}
+
+#[test]
+fn messages_are_a_thread_s_own_and_strands_nest_and_move_on() {
+    passes("threads.c");
+}
+
+#[test]
+fn host_in_cxx_without_openmp_runs_in_serial_order() {
+    if !can_compile() {
+        return;
+    }
+    let place = Place::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let program = place.compile(&folder.join("serial.cpp"), &["-fno-openmp"]);
+    place.run(&program, &[]);
+    assert_eq!(place.text("log"), "12345678");
+}
+
+/// Bytes of the long test: some, or as many as the environment says.
+fn output_bytes() -> String {
+    std::env::var("CIEL_OUTPUT_BYTES").unwrap_or("20000000".to_owned())
+}
+
+#[test]
+fn million_strands_and_output_beyond_all_buffers_are_in_order() {
+    let place = Place::new();
+    if let Some(program) = checking(&place, "extremes.c") {
+        place.run(&program, &["strands"]);
+        place.run(&program, &["large", &output_bytes()]);
+    }
+}
+
+/// Each descriptor used to be looked for among all that are open, so this took minutes.
+#[test]
+fn descriptors_end_at_their_bound_and_the_lowest_free_one_is_next() {
+    let place = Place::new();
+    if let Some(program) = checking(&place, "extremes.c") {
+        place.run(&program, &["descriptors"]);
+    }
+}
+
+/// A file system in memory that is soon full, until this is dropped.
+struct SmallDisk<'a>(&'a Path);
+
+impl SmallDisk<'_> {
+    fn mounted(at: &Path) -> Option<SmallDisk<'_>> {
+        std::fs::create_dir(at).unwrap();
+        let mut mount = Command::new("mount");
+        mount
+            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+            .arg(at);
+        let ended = mount.output().ok()?;
+        ended.status.success().then_some(SmallDisk(at))
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg(self.0).status();
+        assert!(unmounted.unwrap().success());
+    }
+}
+
+#[test]
+fn disk_that_becomes_full_leaves_a_prefix_and_all_later_calls_fail_alike() {
+    let place = Place::new();
+    let Some(program) = checking(&place, "extremes.c") else {
+        return;
+    };
+    let folder = place.path("small");
+    let Some(disk) = SmallDisk::mounted(&folder) else {
+        return skipped("no file system can be mounted");
+    };
+    place.run(&program, &[disk.0.join("log").to_str().unwrap()]);
 }
 
 #[test]

@@ -34,6 +34,7 @@ mod run;
 mod script;
 mod session;
 mod sink;
+mod stored;
 mod structured;
 mod tail;
 mod talk;

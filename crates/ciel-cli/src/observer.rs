@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ciel_model::{Failure, FailureKind, Label};
 use ciel_runtime::{Observer, Outcome, Progress, Report};
+use ciel_view::records::StoreRecord;
 use serde_json::{Value, json};
 
 use crate::cli_error::CliError;
@@ -19,6 +20,7 @@ use crate::pace::Pace;
 use crate::paint::Paint;
 use crate::redirected::{self, Redirected};
 use crate::sink::{Extent, Sink};
+use crate::stored::amounts;
 use crate::talk::Talk;
 
 /// Microseconds after which a job is worth a progress line.
@@ -27,6 +29,9 @@ const PROGRESS_AFTER_US: u64 = 300_000;
 /// Microseconds after which the number of used cores describes the job and not the start of this
 /// process.
 const CORES_AFTER_US: u64 = 100_000;
+
+/// Bytes of objects that are worth a line at the end of a run.
+const STORE_SHOWN_BYTES: u64 = 1 << 20;
 
 /// The observer of a job on the command line.
 pub struct CommandObserver {
@@ -149,6 +154,7 @@ impl CommandObserver {
             "resumable": outcome.resumable,
             "tasks": outcome.counts,
             "reruns": outcome.reruns,
+            "store": outcome.store,
             "elapsed_us": outcome.elapsed_us,
             "processor_us": outcome.processor_us,
         }));
@@ -378,10 +384,11 @@ fn summary(outcome: &Outcome, paint: Paint) -> String {
     let told = some.iter().filter(|(count, _)| *count > 0);
     parts.extend(told.map(|(count, what)| format!("{count} {what}")));
     format!(
-        "{word}: {}\n{}{}",
+        "{word}: {}\n{}{}{}",
         parts.join(", "),
         checked(outcome),
-        kept(outcome)
+        kept(outcome),
+        stored(&outcome.store)
     )
 }
 
@@ -395,6 +402,15 @@ fn checked(outcome: &Outcome) -> String {
         0 => format!("{tasks} ran twice, with equal results\n"),
         differing => format!("{tasks} ran twice, {differing} with another result\n"),
     }
+}
+
+/// `objects: 120.0 MiB made, 8.0 MiB moved, 20.0 MiB on disk at the peak`; nothing if they were
+/// small.
+fn stored(store: &StoreRecord) -> String {
+    if store.made_bytes < STORE_SHOWN_BYTES {
+        return String::new();
+    }
+    format!("objects: {}\n", amounts(store))
 }
 
 /// Reasons that the end of a run names.

@@ -509,6 +509,9 @@ pub struct PsOptions {
     /// Also show tasks that have ended
     #[arg(short, long)]
     pub all: bool,
+    /// Show the bytes of objects instead of tasks: made, on disk, at the peak, and the largest
+    #[arg(long)]
+    pub store: bool,
     #[command(flatten)]
     pub output: JsonOption,
 }

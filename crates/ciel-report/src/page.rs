@@ -407,6 +407,7 @@ mod tests {
             tasks,
             left_out: 0,
             waiting: BTreeMap::new(),
+            store: None,
             end: None,
         }
     }

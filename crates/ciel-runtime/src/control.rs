@@ -23,6 +23,7 @@ use tokio::task::JoinHandle;
 
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::store_view::store_record;
 
 /// Readers that are answered at once; others wait for one of them to go.
 const READERS_MAX: usize = 16;
@@ -147,6 +148,7 @@ async fn answer(engine: &Engine, stream: UnixStream) -> std::io::Result<()> {
     Record::Counts(engine.function_counts()).append_to(&mut lines);
     if asks_for_tasks {
         Record::Waiting(waiting(engine)).append_to(&mut lines);
+        Record::Store(Box::new(store_record(engine))).append_to(&mut lines);
     }
     for tasks in found.chunks(TASKS_AT_ONCE) {
         stream.write_all(&lines).await?;

@@ -29,6 +29,7 @@ use crate::followers::{Follower, Followers};
 use crate::history_file::{self, HistoryFile};
 use crate::keep_rule::KeepRule;
 use crate::kept::{Request, send};
+use crate::largest::Largest;
 use crate::layout::SCRATCH;
 use crate::observer::{Observer, Report};
 use crate::open_files::OpenFiles;
@@ -50,6 +51,8 @@ pub(crate) struct Engine {
     pub(crate) folder: Arc<RunFolder>,
     /// Every object that is not in memory.
     pub(crate) objects: Arc<dyn ObjectStore>,
+    /// The largest of them.
+    pub(crate) largest: Largest,
     pub(crate) observer: Arc<dyn Observer>,
     pub(crate) registry: Registry,
     pub(crate) programs: Programs,
@@ -138,6 +141,7 @@ impl Engine {
             settings,
             idle_cores: equipment.idle_cores,
             objects: folder.objects().clone(),
+            largest: Largest::default(),
             folder,
             observer: equipment.observer,
             registry: equipment.registry,

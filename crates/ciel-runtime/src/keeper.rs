@@ -349,11 +349,8 @@ impl Keeper<'_> {
         }
         let objects = &self.engine.objects;
         let adopted = objects.adopt_known(ObjectName(name.0), &path, digest);
-        adopted.ok().map(|object| Content::File {
-            name,
-            length: object.length,
-            digest: object.digest,
-        })
+        let object = adopted.ok()?;
+        Some(crate::objects::made(self.engine, &query.label, object))
     }
 
     fn begin(&mut self, query: &ResultQuery) {

@@ -3,6 +3,7 @@
 //! Small ones stay in memory, larger ones go to the [`ciel_store::ObjectStore`] of the run. It does
 //! not know why a task needs them, nor where the store keeps them.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -47,9 +48,11 @@ impl ObjectError {
     }
 }
 
-/// Keeps bytes: in memory if they are few, else as a file under the name that `name` returns.
+/// Keeps bytes that `maker` made: in memory if they are few, else as a file under the name that
+/// `name` returns.
 pub(crate) fn keep(
     engine: &Engine,
+    maker: &dyn Display,
     name: impl FnOnce() -> Name,
     bytes: Bytes,
 ) -> Result<Content, ObjectError> {
@@ -57,10 +60,12 @@ pub(crate) fn keep(
         return Ok(Content::Inline(own(bytes)));
     }
     let object = engine.objects.put(ObjectName(name().0), &bytes)?;
-    Ok(as_content(object))
+    Ok(made(engine, maker, object))
 }
 
-fn as_content(object: Object) -> Content {
+/// An object that `maker` made.
+pub(crate) fn made(engine: &Engine, maker: &dyn Display, object: Object) -> Content {
+    engine.largest.note(maker, &object);
     Content::File {
         name: Name(object.name.0),
         length: object.length,
@@ -96,8 +101,13 @@ pub(crate) fn as_if_adopted(engine: &Engine, name: Name, path: &Path) -> Content
     )
 }
 
-/// Takes over a scratch file under `name`, or its bytes if they are few.
-pub(crate) fn adopt(engine: &Engine, name: Name, path: &Path) -> Result<Content, ObjectError> {
+/// Takes over a scratch file that `maker` wrote under `name`, or its bytes if they are few.
+pub(crate) fn adopt(
+    engine: &Engine,
+    maker: &dyn Display,
+    name: Name,
+    path: &Path,
+) -> Result<Content, ObjectError> {
     let short = engine
         .folder
         .scratch()
@@ -106,7 +116,7 @@ pub(crate) fn adopt(engine: &Engine, name: Name, path: &Path) -> Result<Content,
         return Ok(Content::Inline(bytes));
     }
     let object = engine.objects.adopt(ObjectName(name.0), path)?;
-    Ok(as_content(object))
+    Ok(made(engine, maker, object))
 }
 
 /// The bytes of an object.

@@ -443,7 +443,7 @@ fn gather(
             None => desk.output_path(index)?,
         };
         let name = label.name.output(u64::from(index));
-        let content = objects::adopt(engine, name, &path)
+        let content = objects::adopt(engine, label, name, &path)
             .map_err(|trouble| Box::new(trouble.failure(engine, label)))?;
         outputs.push(Output::Value(Value {
             form: Form::Bytes,

@@ -15,7 +15,7 @@ use ciel_model::{Descriptor, Failure, Name, Resources};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
 use ciel_store::{RunEntry, SharedFlag, StateFolder};
-use ciel_view::records::RunRecord;
+use ciel_view::records::{RunRecord, StoreRecord};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
@@ -60,6 +60,8 @@ pub struct Outcome {
     pub elapsed_us: u64,
     /// Microseconds of processor time of the engine and of all its processes.
     pub processor_us: u64,
+    /// Bytes of its objects and of its waiting output, since its last start.
+    pub store: StoreRecord,
     /// The run was ended from outside.
     pub interrupted: bool,
     /// The output has no reader any more.

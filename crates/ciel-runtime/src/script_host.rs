@@ -120,7 +120,7 @@ impl Host for ScriptHost<'_> {
         let part = self.constructed.1;
         self.constructed.1 += 1;
         let name = || self.label.name.construct(action).construct(part.into());
-        let content = objects::keep(self.engine, name, bytes.into());
+        let content = objects::keep(self.engine, self.label, name, bytes.into());
         let content = content.map_err(|error| {
             self.engine.heed(&error.0);
             error.to_string()

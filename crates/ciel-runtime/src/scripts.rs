@@ -127,7 +127,7 @@ impl coroutine::Host for Engine {
     ) -> Result<Value<Handle>, Box<Failure>> {
         let label = &assignment.label;
         let bytes = json.to_string().into();
-        let content = objects::keep(self, || label.name.output(0), bytes)
+        let content = objects::keep(self, label, || label.name.output(0), bytes)
             .map_err(|error| Box::new(error.failure(self, label)))?;
         Ok(Value {
             form: Form::Json,

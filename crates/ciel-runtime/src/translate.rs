@@ -85,7 +85,7 @@ pub(crate) fn outputs(
         Returned::Delegated(to) => Output::Delegate(handle(to)),
         Returned::Value { bytes, references } => {
             let name = || assignment.label.name.output(0);
-            let content = objects::keep(engine, name, bytes.into())
+            let content = objects::keep(engine, &assignment.label, name, bytes.into())
                 .map_err(|trouble| Box::new(trouble.failure(engine, &assignment.label)))?;
             let references = handles(&references);
             Output::Value(Value {

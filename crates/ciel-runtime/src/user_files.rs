@@ -68,10 +68,11 @@ pub(crate) fn bring_in(engine: &Engine, path: &Path) -> io::Result<Value<Handle>
 pub(crate) fn index_of(engine: &Engine, paths: &[PathBuf]) -> io::Result<Value<Handle>> {
     let list: Vec<_> = (0..paths.len()).map(|at| json!({"$ref": at})).collect();
     let bytes = json!(list).to_string().into();
-    let content = objects::keep(engine, || name_of_index(paths), bytes).map_err(|trouble| {
-        engine.heed(&trouble.0);
-        io::Error::other(trouble.to_string())
-    })?;
+    let content =
+        objects::keep(engine, &"package", || name_of_index(paths), bytes).map_err(|trouble| {
+            engine.heed(&trouble.0);
+            io::Error::other(trouble.to_string())
+        })?;
     Ok(Value {
         form: Form::Json,
         content,
@@ -125,9 +126,10 @@ fn copy_in(
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes).map_err(CopyError::File)?;
             expect_unchanged(&file, stamp).map_err(CopyError::File)?;
-            objects::keep(engine, || name, bytes.into()).map_err(CopyError::Store)?
+            objects::keep(engine, &path.display(), || name, bytes.into())
+                .map_err(CopyError::Store)?
         }
-        false => copy_large(engine, name, &mut file, stamp)?,
+        false => copy_large(engine, name, path, (&mut file, stamp))?,
     };
     let digest = match &content {
         Content::Inline(bytes) => Some(Digest::of(bytes)),
@@ -166,8 +168,8 @@ fn expect_unchanged(file: &File, stamp: FileStamp) -> io::Result<()> {
 fn copy_large(
     engine: &Engine,
     name: Name,
-    file: &mut File,
-    stamp: FileStamp,
+    path: &Path,
+    (file, stamp): (&mut File, FileStamp),
 ) -> Result<Content, CopyError> {
     let scratch = engine
         .folder
@@ -177,7 +179,11 @@ fn copy_large(
     let copied = copy(file, &scratch).map_err(|error| copy_trouble(&scratch, error));
     let whole = copied.and_then(|()| expect_unchanged(file, stamp).map_err(CopyError::File));
     whole
-        .and_then(|()| objects::adopt(engine, name, &scratch).map_err(CopyError::Store))
+        .and_then(|()| {
+            let adopted = objects::adopt(engine, &path.display(), name, &scratch);
+            adopted.map_err(CopyError::Store)
+        })
+        .inspect(|content| engine.folder.budget().count_moved(content.length()))
         .inspect_err(|_| {
             // Half a file would keep a full disk full; what cannot be removed goes with the run.
             let _ = fs::remove_file(&scratch);

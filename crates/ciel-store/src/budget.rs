@@ -1,13 +1,16 @@
-//! Bytes on disk that one run may use, counted. It does not know what they are for.
+//! Bytes on disk that one run may use, counted where they are handled.
+//!
+//! It does not know what they are for, only how they came. Read next: `counts`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
+use crate::counts::{Counts, Kind};
 use crate::error::StoreError;
 
-/// A counter with a limit, shared by all files of a run.
+/// Counters with a limit, shared by all files of a run.
 #[derive(Debug)]
 pub struct Budget {
-    used: AtomicU64,
+    counts: Mutex<Counts>,
     limit: u64,
 }
 
@@ -15,14 +18,14 @@ impl Budget {
     /// A budget of `limit` bytes; `u64::MAX` for none.
     pub fn new(limit: u64) -> Budget {
         Budget {
-            used: AtomicU64::new(0),
+            counts: Mutex::default(),
             limit,
         }
     }
 
     /// Bytes in use.
     pub fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
+        self.locked().present()
     }
 
     /// Bytes allowed.
@@ -30,30 +33,50 @@ impl Budget {
         self.limit
     }
 
+    /// All counters at this moment.
+    pub fn counts(&self) -> Counts {
+        *self.locked()
+    }
+
+    /// Bytes were copied that are an object now, or become one: those of a user's file, or of a
+    /// file with several names.
+    pub fn count_moved(&self, bytes: u64) {
+        self.locked().moved += bytes;
+    }
+
     /// Counts bytes, or refuses with `Full` and counts nothing.
-    pub(crate) fn charge(&self, wanted: u64) -> Result<(), StoreError> {
-        let within_limit = |used: u64| used.checked_add(wanted).filter(|sum| *sum <= self.limit);
-        match self
-            .used
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, within_limit)
-        {
-            Ok(_) => Ok(()),
-            Err(used) => Err(StoreError::Full {
+    pub(crate) fn charge(&self, kind: Kind, wanted: u64) -> Result<(), StoreError> {
+        let mut counts = self.locked();
+        let used = counts.present();
+        let sum = used.checked_add(wanted).filter(|sum| *sum <= self.limit);
+        if sum.is_none() {
+            let limit = self.limit;
+            return Err(StoreError::Full {
                 wanted,
                 used,
-                limit: self.limit,
-            }),
+                limit,
+            });
         }
+        counts.make(kind, wanted);
+        Ok(())
     }
 
     /// Counts bytes that are on disk already, whatever the limit says.
-    pub(crate) fn count(&self, bytes: u64) {
-        self.used.fetch_add(bytes, Ordering::Relaxed);
+    pub(crate) fn count(&self, kind: Kind, bytes: u64) {
+        self.locked().make(kind, bytes);
     }
 
-    /// Gives bytes back.
-    pub(crate) fn refund(&self, bytes: u64) {
-        let before = self.used.fetch_sub(bytes, Ordering::Relaxed);
-        assert!(before >= bytes, "only charged bytes are given back");
+    /// Bytes that were charged have not become what they were charged for.
+    pub(crate) fn refund(&self, kind: Kind, bytes: u64) {
+        self.locked().take_back(kind, bytes);
+    }
+
+    /// Bytes are not on the disk any more.
+    pub(crate) fn release(&self, kind: Kind, bytes: u64) {
+        self.locked().release(kind, bytes);
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().expect("nobody panics with the counters")
     }
 }

@@ -7,12 +7,15 @@ use std::os::unix::fs::FileExt;
 
 use ciel_model::{Digest, Hasher};
 
+use crate::counts::Kind;
 use crate::limits::COPY_BYTES_MAX;
 
 /// What is known of the content of a committed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Content {
     pub(crate) length: u64,
+    /// How the bytes came, which is what they are counted as.
+    pub(crate) kind: Kind,
     /// Of the bytes as they were written, if it was made.
     pub(crate) digest: Option<Digest>,
     /// Whether this process wrote the bytes or has compared them with the digest.
@@ -21,9 +24,10 @@ pub(crate) struct Content {
 
 impl Content {
     /// Content that this process has written.
-    pub(crate) fn written(length: u64, digest: Option<Digest>) -> Content {
+    pub(crate) fn written(length: u64, kind: Kind, digest: Option<Digest>) -> Content {
         Content {
             length,
+            kind,
             digest,
             is_verified: true,
         }
@@ -33,6 +37,7 @@ impl Content {
     pub(crate) fn found(length: u64, digest: Option<Digest>) -> Content {
         Content {
             length,
+            kind: Kind::Recovered,
             digest,
             is_verified: digest.is_none(),
         }

@@ -9,6 +9,7 @@
 mod archive;
 mod budget;
 mod content;
+mod counts;
 mod digests;
 mod directory;
 mod disk;
@@ -29,6 +30,7 @@ pub mod store;
 pub mod values;
 
 pub use budget::Budget;
+pub use counts::{Counts, Kind, Traffic};
 pub use digests::{Digests, Part};
 pub use error::StoreError;
 pub use flag::SharedFlag;

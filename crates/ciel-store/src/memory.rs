@@ -15,6 +15,7 @@ use ciel_model::Digest;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::budget::Budget;
+use crate::counts::Kind;
 use crate::error::StoreError;
 use crate::store::{Draft, ObjectStore};
 use crate::values::{Location, LostObject, Object, ObjectName, Place};
@@ -65,7 +66,7 @@ impl MemoryObjects {
         let offered = bytes.len() as u64;
         let mut kept = self.kept();
         if let Some(held) = kept.get(&name) {
-            self.budget.refund(offered);
+            self.budget.refund(Kind::Value, offered);
             let held = held.object;
             return match held.length == offered {
                 true => Ok(held),
@@ -131,7 +132,7 @@ impl ObjectStore for MemoryObjects {
             return Err(not_a_file());
         }
         let bytes = fs::read(path).map_err(|error| StoreError::of_system("read", path, error))?;
-        self.budget.charge(bytes.len() as u64)?;
+        self.budget.charge(Kind::Value, bytes.len() as u64)?;
         let object = self.insert(name, bytes.into())?;
         fs::remove_file(path).map_err(|error| StoreError::of_system("remove", path, error))?;
         Ok(object)
@@ -212,7 +213,7 @@ impl ObjectStore for MemoryObjects {
     fn release(&self, name: ObjectName) -> Result<bool, StoreError> {
         let gone = self.kept().remove(&name);
         if let Some(kept) = &gone {
-            self.budget.refund(kept.object.length);
+            self.budget.release(Kind::Value, kept.object.length);
         }
         Ok(gone.is_some())
     }
@@ -228,7 +229,9 @@ struct MemoryDraft<'a> {
 
 impl Draft for MemoryDraft<'_> {
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        self.objects.budget.charge(bytes.len() as u64)?;
+        self.objects
+            .budget
+            .charge(Kind::Value, bytes.len() as u64)?;
         self.bytes.extend_from_slice(bytes);
         Ok(())
     }
@@ -241,6 +244,8 @@ impl Draft for MemoryDraft<'_> {
 
 impl Drop for MemoryDraft<'_> {
     fn drop(&mut self) {
-        self.objects.budget.refund(self.bytes.len() as u64);
+        self.objects
+            .budget
+            .refund(Kind::Value, self.bytes.len() as u64);
     }
 }

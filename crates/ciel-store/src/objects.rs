@@ -17,6 +17,7 @@ use memmap2::Mmap;
 
 use crate::budget::Budget;
 use crate::content::{Content, digest_of};
+use crate::counts::Kind;
 use crate::digests::{Digests, Part};
 use crate::directory::Directory;
 use crate::error::StoreError;
@@ -134,19 +135,20 @@ impl FileObjects {
         &self,
         name: ObjectName,
         finished: &Finished,
+        kind: Kind,
         digest: Option<Digest>,
     ) -> Result<Object, StoreError> {
         let length = finished.length;
         let mut contents = self.contents();
         if let Some(held) = contents.get(&name) {
-            self.budget.refund(length);
+            self.budget.refund(kind, length);
             let object = same_length(name, held, length)?;
             self.scratch.directory().remove_file(&finished.name)?;
             return Ok(object);
         }
         self.move_in_place(&finished.name, &name.to_string())
-            .inspect_err(|_| self.budget.refund(length))?;
-        contents.insert(name, Content::written(length, digest));
+            .inspect_err(|_| self.budget.refund(kind, length))?;
+        contents.insert(name, Content::written(length, kind, digest));
         drop(contents);
         self.settle(name)?;
         Ok(Object {
@@ -194,6 +196,7 @@ impl ObjectStore for FileObjects {
             finished: Finished {
                 name: draft,
                 length: 0,
+                is_copied: false,
             },
             file,
             hasher: self.digests.are_kept().then(Hasher::default),
@@ -207,8 +210,11 @@ impl ObjectStore for FileObjects {
             true => Some(self.digest_in(self.scratch.directory(), &finished.name)?),
             false => None,
         };
-        self.budget.charge(finished.length)?;
-        let object = self.commit(name, &finished, digest)?;
+        self.budget.charge(Kind::File, finished.length)?;
+        if finished.is_copied {
+            self.budget.count_moved(finished.length);
+        }
+        let object = self.commit(name, &finished, Kind::File, digest)?;
         if object.digest.is_none() {
             self.digests.note_later(Part::Object(name), self.path(name));
         }
@@ -222,8 +228,8 @@ impl ObjectStore for FileObjects {
         digest: Digest,
     ) -> Result<Object, StoreError> {
         let finished = self.scratch.finish_shared(path)?;
-        self.budget.charge(finished.length)?;
-        self.commit(name, &finished, Some(digest))
+        self.budget.charge(Kind::Kept, finished.length)?;
+        self.commit(name, &finished, Kind::Kept, Some(digest))
     }
 
     fn map(&self, name: ObjectName) -> Result<Bytes, StoreError> {
@@ -272,7 +278,7 @@ impl ObjectStore for FileObjects {
         let Some(content) = self.contents().remove(&name) else {
             return Ok(false);
         };
-        self.budget.refund(content.length);
+        self.budget.release(content.kind, content.length);
         self.directory.remove_file(&name.to_string())?;
         Ok(true)
     }
@@ -292,7 +298,7 @@ struct FileDraft<'a> {
 impl Draft for FileDraft<'_> {
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let length = bytes.len() as u64;
-        self.objects.budget.charge(length)?;
+        self.objects.budget.charge(Kind::Value, length)?;
         self.finished.length += length;
         let written = self.file.write_all(bytes);
         let scratch = self.objects.scratch.directory();
@@ -308,7 +314,7 @@ impl Draft for FileDraft<'_> {
         let scratch = objects.scratch.directory();
         scratch.make_read_only(&finished.name)?;
         let digest = self.hasher.as_ref().map(Hasher::finish);
-        let object = objects.commit(self.name, finished, digest);
+        let object = objects.commit(self.name, finished, Kind::Value, digest);
         // The bytes are the object's now, or have been refunded.
         self.finished.length = 0;
         object
@@ -317,7 +323,9 @@ impl Draft for FileDraft<'_> {
 
 impl Drop for FileDraft<'_> {
     fn drop(&mut self) {
-        self.objects.budget.refund(self.finished.length);
+        self.objects
+            .budget
+            .refund(Kind::Value, self.finished.length);
         // A file that became an object is not here any more; one that cannot be removed now goes
         // with the scratch folder.
         let _ = self

@@ -9,6 +9,7 @@ use ciel_model::Digest;
 use rustix::fs::FileType;
 
 use crate::content::Content;
+use crate::counts::Kind;
 use crate::digests::Part;
 use crate::error::StoreError;
 use crate::objects::FileObjects;
@@ -35,7 +36,7 @@ impl FileObjects {
                 Some(length) if length == expected && !changed.contains(&name) => {
                     let found = Content::found(length, object.digest);
                     if self.contents().insert(name, found).is_none() {
-                        self.budget.count(length);
+                        self.budget.count(Kind::Recovered, length);
                     }
                 }
                 found => lost.push(LostObject {

@@ -33,6 +33,8 @@ pub struct Scratch {
 pub(crate) struct Finished {
     pub(crate) name: String,
     pub(crate) length: u64,
+    /// It is a copy of what was found.
+    pub(crate) is_copied: bool,
 }
 
 impl Scratch {
@@ -286,6 +288,7 @@ impl Scratch {
         let finished = Finished {
             name: name.to_owned(),
             length: entry.length,
+            is_copied: false,
         };
         Ok((finished, entry.has_other_names))
     }
@@ -305,6 +308,7 @@ impl Scratch {
         Ok(Finished {
             name: draft,
             length,
+            is_copied: true,
         })
     }
 }

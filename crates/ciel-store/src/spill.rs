@@ -15,6 +15,7 @@ use rustix::fs::FileType;
 
 use crate::budget::Budget;
 use crate::content::digest_of;
+use crate::counts::Kind;
 use crate::digests::{Digests, Part};
 use crate::directory::Directory;
 use crate::error::StoreError;
@@ -85,9 +86,9 @@ impl SpillFiles {
     /// `Full`, `DiskFull`; nothing is kept then.
     pub fn append(&self, bytes: &[u8]) -> Result<Extent, StoreError> {
         let length = bytes.len() as u64;
-        self.budget.charge(length)?;
+        self.budget.charge(Kind::Output, length)?;
         let appended = self.append_charged(bytes);
-        let extent = appended.inspect_err(|_| self.budget.refund(length))?;
+        let extent = appended.inspect_err(|_| self.budget.refund(Kind::Output, length))?;
         if self.digests.are_kept() {
             self.digests.note(Part::Spilled(extent), Digest::of(bytes));
         }
@@ -101,14 +102,14 @@ impl SpillFiles {
     pub fn adopt(&self, path: &Path) -> Result<Extent, StoreError> {
         let finished = self.scratch.finish(path)?;
         let length = finished.length;
-        self.budget.charge(length)?;
+        self.budget.charge(Kind::Output, length)?;
         let mut state = self.state();
         let blob = state.next;
         state.next += 1;
         self.scratch
             .directory()
             .move_to(&finished.name, &self.directory, &blob.to_string())
-            .inspect_err(|_| self.budget.refund(length))?;
+            .inspect_err(|_| self.budget.refund(Kind::Output, length))?;
         state.blobs.insert(
             blob,
             Blob {
@@ -183,7 +184,7 @@ impl SpillFiles {
             }
         }
         for blob in state.blobs.values() {
-            self.budget.count(blob.written);
+            self.budget.count(Kind::Output, blob.written);
         }
         for name in self.directory.names()? {
             let number = name
@@ -280,7 +281,7 @@ impl SpillFiles {
 
     fn forget_all(&self, state: &mut State) {
         for (_, blob) in state.blobs.drain() {
-            self.budget.refund(blob.written);
+            self.budget.release(Kind::Output, blob.written);
         }
         state.growing = None;
     }
@@ -340,7 +341,8 @@ impl SpillFiles {
         if blob.live > 0 {
             return Ok(());
         }
-        self.budget.refund(std::mem::take(&mut blob.written));
+        let written = std::mem::take(&mut blob.written);
+        self.budget.release(Kind::Output, written);
         let name = number.to_string();
         match &state.growing {
             Some((growing, file)) if *growing == number => file

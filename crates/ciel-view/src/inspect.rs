@@ -11,7 +11,9 @@ use ciel_store::{RunEntry, RunState, StateFolder};
 use crate::error::ViewError;
 use crate::history::Reader;
 use crate::limits::LIVE_TASKS_MAX;
-use crate::records::{CountsRecord, EndRecord, LogRecord, Record, RunRecord, TaskRecord};
+use crate::records::{
+    CountsRecord, EndRecord, LogRecord, Record, RunRecord, StoreRecord, TaskRecord,
+};
 use crate::socket::{self, Request};
 
 /// The folder of a run in which failed Python tasks are kept, for `ciel replay`.
@@ -34,6 +36,8 @@ pub struct RunView {
     pub left_out: u64,
     /// Bytes of output that wait behind the serial frontier of a live run, by file.
     pub waiting: BTreeMap<String, u64>,
+    /// The bytes of its objects; absent if the run was killed.
+    pub store: Option<StoreRecord>,
     /// How it ended; absent while it lives, and when it was killed.
     pub end: Option<EndRecord>,
 }
@@ -153,8 +157,10 @@ fn view(entry: &RunEntry, tasks: Tasks) -> Option<RunView> {
         tasks: Vec::new(),
         left_out: 0,
         waiting: BTreeMap::new(),
+        store: None,
         end: reader.end().filter(|_| !live),
     };
+    view.store = view.end.as_ref().and_then(|end| end.store.clone());
     add_ended(&mut view, &reader, tasks);
     if live {
         let most = match tasks {
@@ -162,12 +168,17 @@ fn view(entry: &RunEntry, tasks: Tasks) -> Option<RunView> {
             Tasks::All => LIVE_TASKS_MAX,
         };
         let mut answer = socket::ask(&entry.id, &Request::Tasks(most));
-        let is_waiting = |record: &mut Record| matches!(record, Record::Waiting(_));
-        for record in answer.extract_if(.., is_waiting) {
-            if let Record::Waiting(waiting) = record {
-                view.waiting = waiting.bytes;
+        answer.retain_mut(|record| match record {
+            Record::Waiting(waiting) => {
+                view.waiting = std::mem::take(&mut waiting.bytes);
+                false
             }
-        }
+            Record::Store(store) => {
+                view.store = Some(std::mem::take(store));
+                false
+            }
+            _ => true,
+        });
         let counts = answer
             .iter()
             .position(|one| matches!(one, Record::Counts(_)));
@@ -214,6 +225,7 @@ fn add_live(tasks: &mut Vec<TaskRecord>, answer: Vec<Record>) {
             Record::Run(_)
             | Record::Counts(_)
             | Record::Waiting(_)
+            | Record::Store(_)
             | Record::Moment(_)
             | Record::Missed { .. }
             | Record::Log(_)

@@ -21,6 +21,8 @@ pub enum Record {
     Counts(CountsRecord),
     /// Output that waits behind the serial frontier; only in the answer of a live run.
     Waiting(WaitingRecord),
+    /// The bytes of a run's objects; only in the answer of a live run.
+    Store(Box<StoreRecord>),
     /// The state of a task when the record was made; a later one replaces it.
     Task(Box<TaskRecord>),
     /// Something happened to a task; only for those who follow a live run.
@@ -59,6 +61,56 @@ pub struct RunRecord {
 pub struct WaitingRecord {
     /// Bytes in memory and on disk, by file: `stdout`, or the path of an ordered file.
     pub bytes: BTreeMap<String, u64>,
+}
+
+/// The bytes of a run's objects and of its waiting output, since its last start. What was made and
+/// is not released is present.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StoreRecord {
+    /// Bytes that came.
+    pub made_bytes: u64,
+    /// Bytes of them that the engine copied; the others were written or renamed there by tasks.
+    pub moved_bytes: u64,
+    /// Bytes of output that went to the disk, for their turn was late.
+    pub spilled_bytes: u64,
+    /// Bytes that have gone.
+    pub released_bytes: u64,
+    /// Bytes that are on the disk.
+    pub present_bytes: u64,
+    /// The most bytes that were on the disk at once.
+    pub peak_bytes: u64,
+    /// Bytes that may be on the disk; none without a limit.
+    pub limit_bytes: Option<u64>,
+    /// The same by how the bytes came, of each kind of which there were any.
+    pub kinds: Vec<TrafficRecord>,
+    /// The largest objects that were made, the largest first.
+    pub largest: Vec<LargeRecord>,
+}
+
+/// Bytes that came in one way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TrafficRecord {
+    /// `values`, `files`, `kept`, `recovered` or `output`.
+    pub kind: String,
+    /// Bytes that came.
+    pub made_bytes: u64,
+    /// Bytes of them that have gone.
+    pub released_bytes: u64,
+    /// Bytes that are on the disk.
+    pub present_bytes: u64,
+}
+
+/// A large object.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LargeRecord {
+    /// Its name, 32 hexadecimal digits: that of its file.
+    pub object: String,
+    /// The label of the task that made it, or the user's file that it is a copy of.
+    pub task: String,
+    /// Its length.
+    pub bytes: u64,
+    /// Whether it is on the disk.
+    pub present: bool,
 }
 
 /// How many tasks there were.
@@ -209,6 +261,9 @@ pub struct EndRecord {
     pub counts: ciel_graph::Counts,
     /// Microseconds from start to end.
     pub elapsed_us: u64,
+    /// The bytes of its objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreRecord>,
 }
 
 impl Record {

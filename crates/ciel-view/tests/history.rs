@@ -82,6 +82,7 @@ fn long_run(state: &Path) -> RunFolder {
         failure: None,
         counts: ciel_graph::Counts::default(),
         elapsed_us: 9,
+        store: None,
     };
     writer.end(end).unwrap();
     folder
@@ -187,6 +188,7 @@ fn resumed_run_replaces_what_its_former_process_knew() {
             failure: Some("interrupted".to_string()),
             counts: ciel_graph::Counts::default(),
             elapsed_us: 9,
+            store: None,
         })
         .unwrap();
     let mut second = Writer::begin(home.path(), BOUNDS, &run("a")).unwrap();

@@ -10,6 +10,7 @@ pub mod ps;
 pub mod replay;
 pub mod report;
 pub mod runs;
+mod store;
 pub mod why;
 
 use std::collections::BTreeSet;

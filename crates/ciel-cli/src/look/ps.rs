@@ -7,7 +7,7 @@ use ciel_view::inspect::{self, RunView, Tasks};
 use ciel_view::records::{FunctionRecord, TaskRecord};
 use serde_json::{Value, json};
 
-use super::own_failure;
+use super::{own_failure, store};
 use crate::cli_error::CliError;
 use crate::display::{self, columns, counted, duration, shortened, size};
 use crate::options::{PsOptions, Shared};
@@ -43,7 +43,7 @@ pub fn show(shared: &Shared, options: &PsOptions) -> Result<ExitCode, CliError> 
         live + ENDED_RUNS_SHOWN_MAX
     };
     let (shown, left_out) = runs.split_at(runs.len().min(count_max));
-    let mut text = table(shown, options.all, paint);
+    let mut text = table(shown, options, paint);
     if !left_out.is_empty() {
         let more = counted(left_out.len() as u64, "more run");
         text.push_str(&format!(
@@ -54,7 +54,7 @@ pub fn show(shared: &Shared, options: &PsOptions) -> Result<ExitCode, CliError> 
     display::print(text.as_bytes())
 }
 
-fn table(runs: &[RunView], all: bool, paint: Paint) -> String {
+fn table(runs: &[RunView], options: &PsOptions, paint: Paint) -> String {
     let rows: Vec<Vec<String>> = std::iter::once(heading())
         .chain(runs.iter().map(run_row))
         .collect();
@@ -75,7 +75,10 @@ fn table(runs: &[RunView], all: bool, paint: Paint) -> String {
             let waits = format!("{} wait for their turn in {file}", size(*bytes));
             text.push_str(&format!("  {}\n", paint.faint(&waits)));
         }
-        text.push_str(&task_lines(run, all, paint));
+        text.push_str(&match options.store {
+            true => store::lines(run, paint),
+            false => task_lines(run, options.all, paint),
+        });
     }
     text
 }
@@ -214,6 +217,7 @@ fn run_value(run: &RunView) -> Value {
         "resumable": run.resumable,
         "end": run.end,
         "waiting_bytes": run.waiting,
+        "store": run.store,
         "functions": run.counts.as_ref().map(|counts| &counts.functions),
         "tasks": run.tasks,
     })

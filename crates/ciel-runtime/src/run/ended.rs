@@ -9,6 +9,7 @@ use std::sync::Arc;
 use ciel_graph::Counts;
 use ciel_model::Failure;
 use ciel_store::RunFolder;
+use ciel_view::records::StoreRecord;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -28,23 +29,20 @@ pub(super) struct EndedRun {
     pub(super) counts: Counts,
     pub(super) elapsed_us: u64,
     pub(super) processor_us: u64,
+    pub(super) store: StoreRecord,
 }
 
 impl EndedRun {
-    pub(super) fn new(
-        result: &Result<Json, Arc<Failure>>,
-        failures: &[Arc<Failure>],
-        counts: Counts,
-        elapsed_us: u64,
-        processor_us: u64,
-    ) -> EndedRun {
+    /// How it ended, without any numbers.
+    pub(super) fn new(result: &Result<Json, Arc<Failure>>, failures: &[Arc<Failure>]) -> EndedRun {
         let failure = |failure: &Arc<Failure>| Failure::clone(failure);
         EndedRun {
             result: result.clone().map_err(|why| failure(&why)),
             failures: failures.iter().map(failure).collect(),
-            counts,
-            elapsed_us,
-            processor_us,
+            counts: Counts::default(),
+            elapsed_us: 0,
+            processor_us: 0,
+            store: StoreRecord::default(),
         }
     }
 
@@ -104,6 +102,7 @@ impl EndedRun {
             reruns: Vec::new(),
             elapsed_us: self.elapsed_us,
             processor_us: self.processor_us,
+            store: self.store,
             interrupted: false,
             output_closed,
             resumable: false,

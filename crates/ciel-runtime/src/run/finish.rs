@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use ciel_graph::Counts;
 use ciel_journal::Journal;
 use ciel_view::RunEndRecord;
-use ciel_view::records::EndRecord;
+use ciel_view::records::{EndRecord, StoreRecord};
 use serde_json::Value as Json;
 
 use super::Outcome;
@@ -19,6 +19,7 @@ use crate::death;
 use crate::engine::Engine;
 use crate::error::RunError;
 use crate::output;
+use crate::store_view::store_record;
 
 /// How the threads went home.
 pub(super) struct ThreadsEnded {
@@ -41,15 +42,15 @@ pub(super) fn finish(
     let reruns = core.reruns.all();
     let elapsed_us = engine.now();
     let processor_us = core.processor_us() + ciel_spawner::own_processor_us();
-    let failure = ending.result.as_ref().err();
-    let failure = failure.map(|failure| failure.to_string());
+    let failure = ending.result.as_ref().err().map(ToString::to_string);
     drop(core);
     let end = EndRecord {
         failure: failure.clone(),
         counts,
         elapsed_us,
+        store: None,
     };
-    let trouble = close_records(engine, &run, end);
+    let (trouble, store) = close_records(engine, &run, end);
     let came_to_its_end = !ended.interrupted && ended.output.is_ok() && trouble.is_none();
     let result = ending
         .result
@@ -59,17 +60,17 @@ pub(super) fn finish(
             .and_then(|()| settle_files(engine, result.is_ok())),
         false => Ok(()),
     };
-    let ending_told = (came_to_its_end && told.is_ok()).then(|| RunEndRecord {
-        failure,
-        tasks: counts.spawned,
-        elapsed_us,
-        bytes: engine.folder.bytes_on_disk(&USELESS),
-    });
+    let ending_told = (came_to_its_end && told.is_ok())
+        .then(|| end_record(engine, failure, counts.spawned, elapsed_us));
     death::at_the_end();
-    let is_kept = ending_told.is_some() && engine.journal.is_some() && {
-        let end = EndedRun::new(&result, &ending.failures, counts, elapsed_us, processor_us);
-        end.keep(engine)
+    let end = EndedRun {
+        counts,
+        elapsed_us,
+        processor_us,
+        store: store.clone(),
+        ..EndedRun::new(&result, &ending.failures)
     };
+    let is_kept = ending_told.is_some() && engine.journal.is_some() && end.keep(engine);
     death::at_the_end();
     let resumable = leave_folder(engine, ending_told, is_kept);
     if !resumable {
@@ -88,11 +89,27 @@ pub(super) fn finish(
         reruns,
         elapsed_us,
         processor_us,
+        store,
         interrupted: ended.interrupted,
         output_closed,
         resumable,
         leaving: Leaving::of(engine.folder.clone()),
     })
+}
+
+/// The description of a run at its end.
+fn end_record(
+    engine: &Engine,
+    failure: Option<String>,
+    tasks: u64,
+    elapsed_us: u64,
+) -> RunEndRecord {
+    RunEndRecord {
+        failure,
+        tasks,
+        elapsed_us,
+        bytes: engine.folder.bytes_on_disk(&USELESS),
+    }
 }
 
 /// How many tasks there were, with those whose second runs differed.
@@ -103,17 +120,22 @@ fn counts(engine: &Engine, core: &Core) -> Counts {
     }
 }
 
-/// Writes the last of the history and of the journal; gives what went wrong in the run first.
-fn close_records(engine: &Engine, run: &str, end: EndRecord) -> Option<RunError> {
+/// Writes the last of the journal and of the history; gives what went wrong in the run first, and
+/// what the store had done by then.
+fn close_records(engine: &Engine, run: &str, end: EndRecord) -> (Option<RunError>, StoreRecord) {
     death::at_the_end();
     engine.write_history();
     engine.write_counts();
     death::at_the_end();
-    engine.write_end(end);
     let trouble = engine.take_trouble();
+    // Files of dead objects go when that is recorded.
     let closed = engine.journal.clone().map(Journal::close);
+    let store = store_record(engine);
+    let last = Some(store.clone());
+    engine.write_end(EndRecord { store: last, ..end });
     death::at_the_end();
-    trouble.or_else(|| Some(RunError::of_journal(run, closed?.err()?)))
+    let trouble = trouble.or_else(|| Some(RunError::of_journal(run, closed?.err()?)));
+    (trouble, store)
 }
 
 /// Whether the output has no reader any more.

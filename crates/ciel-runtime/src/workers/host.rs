@@ -159,7 +159,7 @@ impl Host for WorkerHost<'_> {
     }
 
     fn put(&mut self, task: &Label, name: Name, bytes: &Bytes) -> Failed<Content> {
-        let content = objects::keep(self.engine(), || name, bytes.clone());
+        let content = objects::keep(self.engine(), task, || name, bytes.clone());
         self.stored(task, content)
     }
 
@@ -167,7 +167,7 @@ impl Host for WorkerHost<'_> {
         let engine = self.engine();
         let content = match repeated {
             true => Ok(objects::as_if_adopted(engine, name, path)),
-            false => objects::adopt(engine, name, path),
+            false => objects::adopt(engine, task, name, path),
         };
         self.stored(task, content)
     }

@@ -1,0 +1,23 @@
+//! The bytes of a run's objects in a line of words.
+//!
+//! It does not know who shows them. Read next: `ciel_view::records`.
+
+use ciel_view::records::StoreRecord;
+
+use crate::display::size;
+
+/// `120.0 MiB made, 8.0 MiB moved, 1.0 MiB spilled, 20.0 MiB on disk at the peak`.
+pub fn amounts(store: &StoreRecord) -> String {
+    let mut parts = vec![format!("{} made", size(store.made_bytes))];
+    if store.moved_bytes > 0 {
+        parts.push(format!("{} moved", size(store.moved_bytes)));
+    }
+    if store.spilled_bytes > 0 {
+        parts.push(format!("{} spilled", size(store.spilled_bytes)));
+    }
+    if store.present_bytes > 0 {
+        parts.push(format!("{} on disk", size(store.present_bytes)));
+    }
+    parts.push(format!("{} on disk at the peak", size(store.peak_bytes)));
+    parts.join(", ")
+}

@@ -1,0 +1,64 @@
+//! Intermediate objects go as soon as nothing can read them.
+
+use crate::support::programs::{python, runs_python};
+use crate::support::{Ended, Place};
+use crate::{MIB, ending, expect_balance};
+
+/// Bytes of each object of a chain.
+const EACH: u64 = 10 * MIB;
+
+/// Objects of a chain.
+const LINKS: u64 = 12;
+
+/// Objects that may be present at once: what a task reads, what it makes, and one that goes as soon
+/// as that is recorded.
+const AT_ONCE: u64 = 4;
+
+/// All of the chain was made, and little of it was there at once.
+fn expect_few(ended: &Ended) {
+    let end = ending(ended);
+    assert_eq!(end["well"], true, "{}", ended.stderr);
+    let store = &end["store"];
+    expect_balance(store);
+    let made = store["made_bytes"].as_u64().unwrap();
+    let peak = store["peak_bytes"].as_u64().unwrap();
+    assert!(made >= LINKS * EACH, "{store}");
+    assert!(peak <= AT_ONCE * (EACH + MIB), "{store}");
+}
+
+#[test]
+fn long_chain_of_commands_has_few_files_at_once() {
+    let job = "function link(n, text) {\n\
+        if (n == 0) { return text; }\n\
+        next = spawn_exec(\"shell\", {\"command\": \"tr ab ba < {in.text}\", \
+        \"inputs\": {\"text\": text}}, 1)[0];\n\
+        return *spawn(link, [n - 1, next]);\n}\n\
+        first = spawn_exec(\"shell\", {\"command\": \"yes ab | head -c 10M\"}, 1)[0];\n\
+        last = *spawn(link, [11, first]);\n\
+        size = spawn_exec(\"shell\", {\"command\": \"wc -c < {in.text}\", \
+        \"inputs\": {\"text\": last}}, 1)[0];\n\
+        return int(text(size));\n";
+    for options in [&["--json"][..], &["--json", "--durable", "never"]] {
+        let ended = Place::new().script(options, job);
+        assert_eq!(ended.stdout, "10485760\n", "{}", ended.stderr);
+        expect_few(&ended);
+    }
+}
+
+#[test]
+fn long_chain_of_python_tasks_has_few_objects_at_once() {
+    if !runs_python("long_chain_of_python_tasks", "") {
+        return;
+    }
+    let job = "import ciel\n\n\n\
+        @ciel.task\ndef first() -> bytes:\n    return bytes(10 << 20)\n\n\n\
+        @ciel.task\ndef link(data: bytes) -> bytes:\n    return data[1:] + data[:1]\n\n\n\
+        def main() -> int:\n    data = first.spawn()\n    for _ in range(11):\n        \
+        data = link.spawn(data)\n    return len(data.result())\n";
+    let place = Place::new();
+    place.file("job.py", job);
+    let interpreter = python().display().to_string();
+    let ended = place.run(&["run", "--json", "--python", &interpreter, "job.py"]);
+    assert_eq!(ended.stdout, "10485760\n", "{}", ended.stderr);
+    expect_few(&ended);
+}

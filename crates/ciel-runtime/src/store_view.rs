@@ -1,0 +1,49 @@
+//! What `ciel ps --store` shows of a live run, and what is kept of it at the run's end.
+//!
+//! It counts nothing: the store does, where it handles the bytes. Read next: `largest`.
+
+use ciel_store::{Counts, Kind};
+use ciel_view::records::{LargeRecord, StoreRecord, TrafficRecord};
+
+use crate::engine::Engine;
+use crate::largest::Large;
+
+/// The bytes of the run's objects and of its waiting output at this moment.
+pub(crate) fn store_record(engine: &Engine) -> StoreRecord {
+    let counts = engine.folder.budget().counts();
+    let limit = engine.folder.budget().limit();
+    let largest = engine.largest.all();
+    StoreRecord {
+        made_bytes: counts.made(),
+        moved_bytes: counts.moved,
+        spilled_bytes: counts.of(Kind::Output).made,
+        released_bytes: counts.released(),
+        present_bytes: counts.present(),
+        peak_bytes: counts.peak,
+        limit_bytes: (limit < u64::MAX).then_some(limit),
+        kinds: Kind::ALL
+            .iter()
+            .filter_map(|kind| of(&counts, *kind))
+            .collect(),
+        largest: largest.iter().map(|one| large(engine, one)).collect(),
+    }
+}
+
+fn of(counts: &Counts, kind: Kind) -> Option<TrafficRecord> {
+    let traffic = counts.of(kind);
+    (traffic.made > 0).then(|| TrafficRecord {
+        kind: kind.word().to_string(),
+        made_bytes: traffic.made,
+        released_bytes: traffic.released,
+        present_bytes: traffic.present(),
+    })
+}
+
+fn large(engine: &Engine, one: &Large) -> LargeRecord {
+    LargeRecord {
+        object: one.name.to_string(),
+        task: one.maker.clone(),
+        bytes: one.length,
+        present: engine.objects.location(one.name).is_some(),
+    }
+}

@@ -5,6 +5,7 @@
 //! ran. Read next: `ciel_kept::KeptResults`.
 
 mod beneath;
+mod digests;
 mod noted;
 mod parts;
 mod scripts;
@@ -30,6 +31,7 @@ use ciel_ordered::Sink;
 use ciel_store::ObjectName;
 use rustc_hash::FxHashMap;
 
+use self::digests::FileDigests;
 pub(crate) use self::parts::{anywhere, in_surroundings};
 use self::parts::{files_named, parts_of, stamp_of, surroundings, surroundings_anywhere};
 pub(crate) use self::scripts::{Stepped, ended_script, keep_script};
@@ -58,6 +60,7 @@ pub(crate) fn run_thread(engine: &Engine, requests: &Receiver<Request>) {
         sharing: Sharing::open(engine).filter(|_| engine.keep_rule.keeps),
         surroundings: surroundings(&engine.settings),
         unpacked: None,
+        digests: FileDigests::default(),
         begun: FxHashMap::default(),
         places: Vec::new(),
         taken: Vec::new(),
@@ -89,6 +92,7 @@ struct Keeper<'a> {
     surroundings: Digest,
     /// The surroundings of results that were unpacked; none if there are no such results.
     unpacked: Option<Digest>,
+    digests: FileDigests,
     /// What tasks that run were given.
     begun: FxHashMap<TaskKey, Begun>,
     /// Positions of tasks that began and are not written down as such.
@@ -166,7 +170,12 @@ impl Keeper<'_> {
     /// What the result of a task depends on; none if that is not known, or not any more.
     fn given_to(&mut self, query: &ResultQuery) -> Option<Given> {
         let call = self.call_of(&query.descriptor)?;
-        let mut parts = parts_of(self.engine, self.surroundings, query, &call)?;
+        let mut parts = parts_of(
+            self.engine,
+            self.surroundings,
+            &mut self.digests,
+            (query, &call),
+        )?;
         let trusts_times = self.engine.settings.trusts_times;
         let files = self.with_store(|store| {
             let digest_of = |path: &Path| match trusts_times {

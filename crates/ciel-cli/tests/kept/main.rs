@@ -306,6 +306,21 @@ fn index_that_is_no_index_is_reported_and_the_run_is_whole() {
     assert!(ended.stderr.contains(warning), "{}", ended.stderr);
 }
 
+/// The result of a quick task that is given a large file was often not kept: when the thread of kept
+/// results had read what the first task gave, the file was gone, and its digest was not remembered.
+#[test]
+fn result_of_a_quick_task_with_a_large_input_is_kept() {
+    let place = Place::new();
+    let script = "large = spawn_exec(\"shell\", {\"command\": \"echo ran large >&2; \
+                  head -c 50000000 /dev/zero > {out.x}\", \"outputs\": [\"x\"]}, 1)[0];
+                  return text(spawn_exec(\"shell\", {\"command\": \"echo ran quick >&2; \
+                  head -c 1 {in.x} | wc -c\", \"inputs\": {\"x\": large}}, 1)[0]);";
+    expect(&place.script(&[], script), 0, &["large", "quick"]);
+    let ended = place.script(&["--kept"], script);
+    expect(&ended, 0, &[]);
+    assert_eq!(ended.stdout, "\"1\\n\"\n");
+}
+
 #[test]
 fn two_runs_share_the_results_while_a_third_evicts() {
     let place = pipeline();

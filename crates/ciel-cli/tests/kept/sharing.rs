@@ -5,7 +5,7 @@
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::{ALL, OUTPUT, expect, pipeline, ran, sample};
 use crate::support::{Ended, Live, Place, skipped};
@@ -170,6 +170,7 @@ fn two_runs_share_a_folder_while_a_third_process_removes_what_it_holds() {
                 "while :; do rm -rf \"$1\"/*/entries/* \"$1\"/*/objects/*; done",
             ])
             .args(["sh", folder])
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let ended = sharing.map(Live::end);

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ciel_engine::ResultQuery;
-use ciel_kept::{Entry, KeptContent, KeptOutput};
+use ciel_kept::{Entry, KeptContent, KeptOutput, KeptResults};
 use ciel_model::{Digest, FileRead, FunctionCode, Name, RerunReason, Site};
 
 use super::subtrees::{Done, Gave, GivenOutput, Resolved, Subtree};
 use super::told::has_promised;
 use super::{Begun, Given, Keeper, SPARE, kept_output, place_of, spare};
-use crate::kept::{EndedTask, Segment};
+use crate::kept::{EndedTask, Segment, StagedContent};
 
 impl Keeper<'_> {
     /// What a task that ran for an entry has read or run and is another now.
@@ -67,6 +67,7 @@ impl Keeper<'_> {
         if begun.is_none() && !follows {
             return self.clear(Digest(task.0));
         }
+        self.read_outputs(&mut ended);
         let files = begun.iter().flat_map(|begun| &begun.given.files);
         let functions = begun.as_ref().map(|begun| begun.given.functions.clone());
         let known = || self.call_of(&ended.descriptor).map(|call| call.functions);
@@ -92,6 +93,18 @@ impl Keeper<'_> {
         match (begun, Subtree::of(task, &done)) {
             (Some(begun), Some(subtree)) => self.keep(begun, &ended, &subtree),
             _ => self.clear(Digest(task.0)),
+        }
+    }
+
+    /// Reads the files that a task gave, before those that take them are looked at.
+    fn read_outputs(&mut self, ended: &mut EndedTask) {
+        let name = ended.label.name;
+        let outputs = ended.outputs.iter_mut().flatten();
+        for (index, output) in (0..).zip(outputs) {
+            if let StagedContent::File { path, digest, .. } = &mut output.content {
+                let read = || digest.or_else(|| KeptResults::digest_of(path).ok());
+                *digest = self.digests.of(name.output(index), read);
+            }
         }
     }
 

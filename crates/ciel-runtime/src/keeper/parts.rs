@@ -14,6 +14,7 @@ use ciel_model::{Class, Content, Descriptor, Digest, FileRead, Form, Hasher};
 use ciel_store::ObjectName;
 use serde_json::Value;
 
+use super::digests::FileDigests;
 use crate::engine::Engine;
 use crate::executors::call::Call;
 use crate::settings::Settings;
@@ -55,8 +56,8 @@ pub(crate) fn in_surroundings(parts: &Parts, surroundings: Digest) -> Parts {
 pub(super) fn parts_of(
     engine: &Engine,
     surroundings: Digest,
-    query: &ResultQuery,
-    call: &Call,
+    digests: &mut FileDigests,
+    (query, call): (&ResultQuery, &Call),
 ) -> Option<Parts> {
     let descriptor = &query.descriptor;
     let code = call.code();
@@ -66,7 +67,7 @@ pub(super) fn parts_of(
             let name = call.inputs.get(&index).cloned();
             Some(Input {
                 name: name.unwrap_or_else(|| (index + 1).to_string().into()),
-                digest: digest_of(engine, content)?,
+                digest: digest_of(engine, digests, content)?,
                 form: form.clone(),
             })
         })
@@ -83,17 +84,17 @@ pub(super) fn parts_of(
     })
 }
 
-fn digest_of(engine: &Engine, content: &Content) -> Option<Digest> {
+fn digest_of(engine: &Engine, digests: &mut FileDigests, content: &Content) -> Option<Digest> {
     match content {
         Content::Inline(bytes) => Some(Digest::of(bytes)),
         Content::File {
             digest: Some(digest),
             ..
         } => Some(*digest),
-        Content::File { name, .. } => {
+        Content::File { name, .. } => digests.of(*name, || {
             let path = engine.objects.share(ObjectName(name.0)).ok()?;
             KeptResults::digest_of(&path).ok()
-        }
+        }),
     }
 }
 

@@ -308,8 +308,9 @@ fn index_that_is_no_index_is_reported_and_the_run_is_whole() {
     assert!(ended.stderr.contains(warning), "{}", ended.stderr);
 }
 
-/// The result of a quick task that is given a large file was often not kept: when the thread of kept
-/// results had read what the first task gave, the file was gone, and its digest was not remembered.
+/// The result of a quick task that is given a large file was often not kept: when the thread of
+/// kept results had read what the first task gave, the file was gone, and its digest was not
+/// remembered.
 #[test]
 fn result_of_a_quick_task_with_a_large_input_is_kept() {
     let place = Place::new();

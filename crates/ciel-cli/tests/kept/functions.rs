@@ -118,8 +118,8 @@ fn function_is_taken_and_prints_what_all_beneath_it_print() {
 #[test]
 fn edit_of_one_thing_reruns_the_functions_that_reach_it_and_says_where() {
     let all = ["both", "count", "count", "count", "handed"];
-    type Names = &'static [&'static str];
-    let edits: &[(&str, &str, Names, Names, &str)] = &[
+    type Names<'a> = &'a [&'a str];
+    let edits: &[(&str, &str, Names<'_>, Names<'_>, &str)] = &[
         (
             "factor = 2;",
             "factor = 2; // Two.\n\n",

@@ -221,8 +221,9 @@ fn form_of_an_executors_own_and_type_of_a_value_are_passed_on() {
 }
 
 #[test]
-fn input_as_a_stream_fails_its_task() {
-    expect_failure("{\"do\": \"streams\"}", &["a stream as an input", "hint"]);
+fn stream_that_was_not_agreed_on_fails_its_task() {
+    let told = ["a task with a stream, but its worker", "hint"];
+    expect_failure("{\"do\": \"streams\"}", &told);
 }
 
 #[test]

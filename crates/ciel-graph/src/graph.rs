@@ -58,6 +58,9 @@ pub struct Graph {
     /// Tasks held for their streams that may commit before the event is over.
     #[serde(skip)]
     pub(crate) may_commit: Vec<TaskKey>,
+    /// Tasks that have lost the other end of a stream in the current event.
+    #[serde(skip)]
+    pub(crate) lost_streams: Vec<TaskKey>,
     pub(crate) functions: Functions,
     pub(crate) owners: Owners,
     /// Files remember how they were made.
@@ -93,6 +96,7 @@ impl Graph {
             counts: Counts::default(),
             watched: None,
             may_commit: Vec::new(),
+            lost_streams: Vec::new(),
             functions: Functions::default(),
             owners: Owners::default(),
             keeps_lineage: false,
@@ -128,7 +132,7 @@ impl Graph {
     /// Takes one event at time `now` and appends what has to be done about it.
     pub fn handle(&mut self, now: Micros, event: Event, actions: &mut Vec<Action>) {
         self.on_event(now, event, actions);
-        self.commit_held(now, actions);
+        self.follow_streams(now, actions);
         self.look_at_remaking(now, actions);
         self.relabel_offers(actions);
         if let Some(happened) = &mut self.watched {

@@ -12,7 +12,7 @@ use crate::graph::Graph;
 use crate::objects::{ObjectState, Released, Waiter};
 use crate::spawn::Refusal;
 use crate::story::Moment;
-use crate::task::{Rest, Strand, Task};
+use crate::task::{End, Rest, Strand, Task};
 
 impl Graph {
     /// A new object, and an output is that object; one that is settled stays as it is.
@@ -81,7 +81,8 @@ impl Graph {
         }
         let is_whole = outputs.len() == self.tasks[&key].outputs.len();
         if is_whole && self.must_be_held(key, &outputs) {
-            return self.hold_end(now, key, outputs, printed.0);
+            let printed = printed.0;
+            return self.hold_end(now, key, End::Well { outputs, printed });
         }
         let states = self
             .check_replayed(key)
@@ -244,7 +245,7 @@ impl Graph {
                     Waiter::Blocked(task) => self.wake(now, task, actions),
                     Waiter::Watching(task, handle) => self.tell_watcher(task, handle, actions),
                     Waiter::FirstOf(task, place) => self.arrive(now, task, place, actions),
-                    Waiter::Reading(task) => self.on_read_settled(now, task, object, actions),
+                    Waiter::Reading(task) => self.on_read_settled(task, object),
                 }
             }
             for settled in aliases.iter().chain([object]) {
@@ -454,6 +455,9 @@ impl Graph {
         failure: Failure,
         actions: &mut Vec<Action>,
     ) {
+        if self.must_hold_failure(key, &failure) {
+            return self.hold_end(now, key, End::Failed(failure.into()));
+        }
         // What it received was perhaps cancelled because the job has failed before it.
         let cancelled = failure.kind == FailureKind::Cancelled;
         let is_beyond = self.verdict.is_over() || self.is_cut(self.tasks[&key].strand.end);
@@ -487,6 +491,9 @@ impl Graph {
         let (strand, held) = (task.strand.key, task.strand.held);
         let (label, place) = (task.label(), task.place());
         let is_final = cancelled || task.descriptor.options.retries > 0;
+        // It is held only because of what it reads.
+        let is_replayed = task.descriptor.options.live && task.descriptor.replayable;
+        let is_replayed = is_replayed && task.takes_streams();
         let twins = std::mem::take(&mut task.twins);
         match cancelled {
             true => self.counts.cancelled += 1,
@@ -496,7 +503,10 @@ impl Graph {
         self.forget_call(key);
         self.note_failure(key, &failure);
         if held && rest == Rest::Goes {
-            actions.push(Action::Strand(StrandChange::Withdrawn(strand)));
+            actions.push(Action::Strand(match is_replayed {
+                true => StrandChange::Committed(strand),
+                false => StrandChange::Withdrawn(strand),
+            }));
         }
         actions.push(Action::Strand(match rest {
             Rest::Goes => StrandChange::Closed(strand),

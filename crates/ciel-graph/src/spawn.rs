@@ -98,6 +98,7 @@ impl Graph {
             asked: FxHashSet::default(),
             first_of: None,
             is_spawned_once: false,
+            has_waited: false,
             open: Vec::new(),
             reads: Vec::new(),
             wanted: Vec::new(),

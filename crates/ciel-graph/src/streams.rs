@@ -8,14 +8,16 @@
 //! one of them does (ciel-programming-models §6). It does not know how bytes travel. Read next:
 //! `settle`, which commits.
 
-use ciel_model::{Failure, FailureKind, Handle, InputMode, Micros, ObjectKey, TaskKey, Value};
+use ciel_model::{
+    Class, Failure, FailureKind, Handle, InputMode, Micros, ObjectKey, TaskKey, Value,
+};
 
 use crate::event::{Action, Carriage, Output, StreamInput};
 use crate::graph::Graph;
 use crate::objects::{ObjectState, Waiter};
 use crate::spawn::Refusal;
 use crate::story::Moment;
-use crate::task::{Resume, State};
+use crate::task::{End, Resume, State, Task};
 
 impl Graph {
     /// A running task opens an output, or passes one that it has opened directly to its reader.
@@ -99,9 +101,30 @@ impl Graph {
         true
     }
 
-    /// Whether a reader may join: the output is being written, and its bytes are stored.
+    /// Whether a reader may join: a task that has not waited is writing the output, and its bytes
+    /// are stored.
     fn is_open(&self, target: ObjectKey) -> bool {
-        self.carriage_of(target) == Some(Carriage::Stored)
+        let producer = self
+            .producer_of(target)
+            .and_then(|key| self.tasks.get(&key));
+        let has_waited = producer.is_some_and(|producer| producer.has_waited);
+        !has_waited && self.carriage_of(target) == Some(Carriage::Stored)
+    }
+
+    /// A task waits. What it waits for may need the slots that its readers would hold while they
+    /// wait for it, so they begin again when it has ended; those that have ended keep what they
+    /// read.
+    pub(crate) fn close_to_readers(&mut self, key: TaskKey) {
+        let task = self.task_mut(key);
+        task.has_waited = true;
+        let outputs = task.outputs.clone();
+        let open = std::mem::take(&mut task.open);
+        let open_outputs = open.iter().map(|(index, _)| outputs[*index as usize]);
+        let readers: Vec<TaskKey> = open_outputs.flat_map(|it| self.readers_of(it)).collect();
+        self.task_mut(key).open = open;
+        let runs = |reader: &TaskKey| !matches!(self.tasks[reader].state, State::Held { .. });
+        let mut running: Vec<TaskKey> = readers.into_iter().filter(runs).collect();
+        self.lost_streams.append(&mut running);
     }
 
     fn carriage_of(&self, target: ObjectKey) -> Option<Carriage> {
@@ -140,15 +163,17 @@ impl Graph {
     }
 
     /// Whether bytes may go from an open output of `producer` to `reader` without being stored:
-    /// nobody else reads it, neither end has another stream for which it could be held up, and
-    /// nothing spawns the reader again without the producer.
+    /// nobody else reads it, neither end waits for tasks or has another stream that could hold it
+    /// up, and nothing spawns the reader again without the producer.
     pub fn may_be_direct(&self, producer: TaskKey, index: u32, reader: TaskKey) -> bool {
         let (Some(from), Some(to)) = (self.tasks.get(&producer), self.tasks.get(&reader)) else {
             return false;
         };
         let output = from.outputs.get(index as usize);
         let is_open = from.open.contains(&(index, Carriage::Stored));
+        let waits = |task: &Task| task.descriptor.class != Class::Process;
         from.descriptor.streams.may_be_direct()
+            && !(waits(from) || waits(to))
             && is_open
             && from.parent == to.parent
             && to.is_spawned_once
@@ -170,7 +195,7 @@ impl Graph {
                 let target = self.objects.target(object);
                 let index = task.outputs.iter().position(|output| *output == target)?;
                 match &task.state {
-                    State::Held { outputs, .. } => match outputs.get(index)? {
+                    State::Held { end } => match end.outputs().get(index)? {
                         Output::Value(value) => Some(value.clone()),
                         Output::Delegate(_) | Output::Published | Output::Passed => None,
                     },
@@ -192,15 +217,17 @@ impl Graph {
             })
     }
 
-    /// The task has ended well, and commits when those that it depends on do.
-    pub(crate) fn hold_end(
-        &mut self,
-        now: Micros,
-        key: TaskKey,
-        outputs: Vec<Output>,
-        printed: bool,
-    ) {
-        self.task_mut(key).state = State::Held { outputs, printed };
+    /// Whether a failure of a task counts only when those whose streams it reads have ended: what
+    /// it has written until then is its output, unless one of them fails. That of a command is not.
+    pub(crate) fn must_hold_failure(&self, key: TaskKey, failure: &Failure) -> bool {
+        let task = &self.tasks[&key];
+        let waits = !task.reads.is_empty() && task.descriptor.class != Class::Process;
+        waits && failure.kind != FailureKind::Cancelled && !self.verdict.is_over()
+    }
+
+    /// The task has ended, which counts when those that it depends on have ended, too.
+    pub(crate) fn hold_end(&mut self, now: Micros, key: TaskKey, end: End) {
+        self.task_mut(key).state = State::Held { end };
         self.note(now, key, Moment::Held);
         self.may_commit.push(key);
     }
@@ -219,39 +246,46 @@ impl Graph {
     }
 
     /// An output that `reader` reads has been settled.
-    pub(crate) fn on_read_settled(
-        &mut self,
-        now: Micros,
-        reader: TaskKey,
-        object: ObjectKey,
-        actions: &mut Vec<Action>,
-    ) {
+    pub(crate) fn on_read_settled(&mut self, reader: TaskKey, object: ObjectKey) {
         let Some(task) = self.tasks.get_mut(&reader) else {
             return;
         };
         task.reads.retain(|read| *read != object);
         match self.objects.settled_state(object) {
-            ObjectState::Failed { .. } => {
-                self.stop_attempt(now, reader, actions);
-                self.begin_again(now, reader, Moment::StreamLost, actions);
-            }
+            ObjectState::Failed { .. } => self.lost_streams.push(reader),
             _ => self.may_commit.push(reader),
         }
     }
 
-    /// Commits what is held and depends on nothing that has not ended.
-    pub(crate) fn commit_held(&mut self, now: Micros, actions: &mut Vec<Action>) {
-        while let Some(key) = self.may_commit.pop() {
-            let Some(mut group) = self.held_with(key) else {
-                continue;
-            };
+    /// Begins again what has lost the other end of a stream, and commits what is held and depends
+    /// on nothing that has not ended.
+    pub(crate) fn follow_streams(&mut self, now: Micros, actions: &mut Vec<Action>) {
+        loop {
+            while let Some(reader) = self.lost_streams.pop() {
+                if self.tasks.contains_key(&reader) {
+                    self.stop_attempt(now, reader, actions);
+                    self.begin_again(now, reader, Moment::StreamLost, actions);
+                }
+            }
+            match self.may_commit.pop() {
+                Some(key) => self.commit_with(now, key, actions),
+                None => return,
+            }
+        }
+    }
+
+    /// Commits a held task and all that have to commit with it, if all of them are held.
+    fn commit_with(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        if let Some(mut group) = self.held_with(key) {
             let is_first = |graph: &Graph, key: &TaskKey| {
                 let task = graph.tasks.get(key);
                 task.is_none_or(|task| task.reads.is_empty())
             };
             while let Some(at) = group.iter().position(|key| is_first(self, key)) {
                 let key = group.swap_remove(at);
-                self.commit_one_held(now, key, actions);
+                if !self.lost_streams.contains(&key) {
+                    self.commit_one_held(now, key, actions);
+                }
             }
         }
     }
@@ -260,10 +294,16 @@ impl Graph {
         let Some(task) = self.tasks.get_mut(&key) else {
             return;
         };
-        let State::Held { outputs, printed } = &mut task.state else {
+        let State::Held { end } = &mut task.state else {
             return;
         };
-        let (outputs, printed) = (std::mem::take(outputs), *printed);
+        let (outputs, printed) = match end {
+            End::Well { outputs, printed } => (std::mem::take(outputs), *printed),
+            End::Failed(failure) => {
+                let failure = (**failure).clone();
+                return self.fail_task(now, key, failure, actions);
+            }
+        };
         for (index, output) in outputs.iter().enumerate() {
             if *output == Output::Passed {
                 self.part_with_readers(key, index);
@@ -300,11 +340,11 @@ impl Graph {
         let mut at = 0;
         while at < group.len() {
             let task = self.tasks.get(&group[at])?;
-            let State::Held { outputs, .. } = &task.state else {
+            let State::Held { end } = &task.state else {
                 return None;
             };
             let producers = task.reads.iter().filter_map(|read| self.producer_of(*read));
-            let passed = outputs.iter().zip(&task.outputs);
+            let passed = end.outputs().iter().zip(&task.outputs);
             let passed = passed.filter(|(output, _)| **output == Output::Passed);
             let readers = passed.flat_map(|(_, object)| self.readers_of(*object));
             for other in producers.chain(readers) {
@@ -399,8 +439,8 @@ impl Graph {
         let takes_streams = task.takes_streams();
         let resume = task.descriptor.replayable.then(Resume::replay);
         self.note(now, key, why);
-        if resume.is_none() {
-            // It has no facts, so a replay has nothing to be compared with.
+        if resume.is_none() || takes_streams {
+            // It has no facts, or may read something else: nothing to compare a replay with.
             let first = self.tasks[&key].begun_at;
             self.roll_back(now, key, first, actions);
         }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    AttemptNumber, CallKey, Descriptor, Fact, Handle, InputMode, Label, Mark, Micros, Name,
-    ObjectKey, RerunReason, Segmented, StrandKey, TaskKey,
+    AttemptNumber, CallKey, Descriptor, Fact, Failure, Handle, InputMode, Label, Mark, Micros,
+    Name, ObjectKey, RerunReason, Segmented, StrandKey, TaskKey,
 };
 use rustc_hash::FxHashSet;
 
@@ -31,8 +31,27 @@ pub(crate) enum State {
     Running { since: Micros },
     /// Waits for references; holds no place.
     Suspended { missing: u32, resume: Resume },
-    /// Has ended well, and holds no place; commits after the other ends of its streams.
-    Held { outputs: Vec<Output>, printed: bool },
+    /// Has ended, and holds no place; that counts after the other ends of its streams.
+    Held { end: End },
+}
+
+/// How a task has ended whose end does not count yet.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) enum End {
+    /// Well, with these outputs; whether it has printed.
+    Well { outputs: Vec<Output>, printed: bool },
+    /// With a failure of its own.
+    Failed(Box<Failure>),
+}
+
+impl End {
+    /// The outputs; none of a failure.
+    pub(crate) fn outputs(&self) -> &[Output] {
+        match self {
+            End::Well { outputs, .. } => outputs,
+            End::Failed(_) => &[],
+        }
+    }
 }
 
 /// What becomes of the output of a task that ends with a failure.
@@ -117,6 +136,8 @@ pub(crate) struct Task {
     pub(crate) is_spawned_once: bool,
     /// Its outputs that others may read by now.
     pub(crate) open: Vec<(u32, Carriage)>,
+    /// It has waited since it began: nobody who holds a slot reads what it writes.
+    pub(crate) has_waited: bool,
     /// Unresolved open outputs of others that it reads.
     pub(crate) reads: Vec<ObjectKey>,
     /// Unresolved outputs that a task demanded before it continued: a failure then counts as
@@ -181,6 +202,7 @@ impl Task {
     pub(crate) fn begin_attempt(&mut self) {
         self.attempt.0 += 1;
         self.ran_us = 0;
+        self.has_waited = false;
     }
 
     /// `file:line` of its spawn; empty when unknown.

@@ -70,6 +70,8 @@ impl Graph {
         let asked = self
             .reach_wait(key, wait)
             .and_then(|()| self.objects_of_block(key, kept, (&on, wait), &continuation, actions));
+        // What it has read may be another thing when it runs again: then it runs from its start.
+        let checkpoint = checkpoint.filter(|_| !self.tasks[&key].takes_streams());
         let asked = asked.and_then(|objects| {
             let stored = checkpoint.map(|taken| self.store_checkpoint(key, *taken, &on, actions));
             stored.unwrap_or(Ok(())).map(|()| objects)
@@ -105,6 +107,7 @@ impl Graph {
         }
         self.suspend(now, key, if over { 0 } else { missing }, resume);
         actions.push(Action::Suspend { task: key, attempt });
+        self.close_to_readers(key);
         actions.append(&mut woken);
         match wait.limit_us {
             _ if over => self.make_ready(now, key, actions),

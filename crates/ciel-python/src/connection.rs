@@ -277,13 +277,13 @@ impl Connection {
     }
 
     /// Spawns one task, as action `action`; its outputs get the handles from `handle` on. `inputs`
-    /// are handles; those whose entry of `kept` is true are handed on as references. `released` are
-    /// handles that the task uses no more.
+    /// are handles; `modes` says how each is taken: 0 by value, 1 as a reference, 2 as a stream.
+    /// `released` are handles that the task uses no more.
     ///
-    /// Raises ValueError if `kept` is not as long as `inputs`.
+    /// Raises ValueError if `modes` is not as long as `inputs`.
     #[pyo3(signature = (
         tag, definition, payload, inputs, *, action, handle, line,
-        kept = None, released = Vec::new()
+        modes = None, released = Vec::new()
     ))]
     fn spawn(
         &self,
@@ -295,29 +295,18 @@ impl Connection {
         action: u64,
         handle: u32,
         line: u32,
-        kept: Option<Vec<bool>>,
+        modes: Option<Vec<u8>>,
         released: Vec<u32>,
     ) -> PyResult<()> {
         let id = self.id_of(py, definition)?;
-        let task = messages::descriptor(id, payload, &inputs, kept.as_deref(), line)?;
-        let tasks = vec![task];
-        self.say(
-            py,
-            tag,
-            wire::Spawn {
-                tasks,
-                action,
-                handle,
-                released,
-                begun: false,
-            },
-        )
+        let task = messages::descriptor(id, payload, &inputs, modes.as_deref(), line)?;
+        self.say(py, tag, messages::spawn(task, action, handle, released))
     }
 
     /// Hands all outputs to a new task, after so many actions, and ends this one; `audit` as in
     /// `exit`, otherwise as `spawn`.
     #[pyo3(signature = (
-        tag, definition, payload, inputs, *, after, line, kept = None, audit = None
+        tag, definition, payload, inputs, *, after, line, modes = None, audit = None
     ))]
     fn tail_spawn(
         &self,
@@ -328,11 +317,11 @@ impl Connection {
         inputs: Vec<u32>,
         after: u64,
         line: u32,
-        kept: Option<Vec<bool>>,
+        modes: Option<Vec<u8>>,
         audit: Option<AuditFields<'_>>,
     ) -> PyResult<()> {
         let id = self.id_of(py, definition)?;
-        let task = messages::descriptor(id, payload, &inputs, kept.as_deref(), line)?;
+        let task = messages::descriptor(id, payload, &inputs, modes.as_deref(), line)?;
         let task = Some(task);
         let audit = audit.map(messages::audit);
         let tail = wire::TailSpawn { task, after, audit };
@@ -371,9 +360,18 @@ impl Connection {
         self.say(py, tag, wire::OpenConstruct { request })
     }
 
-    /// Requests a file to write an output into; answered by `opened`.
-    fn open_output(&self, py: Python<'_>, tag: u32, request: u32, output: u32) -> PyResult<()> {
-        self.say(py, tag, wire::OpenOutput { request, output })
+    /// Requests a file to write an output into, or the pipe of one that is a stream of that form;
+    /// answered by `opened`.
+    #[pyo3(signature = (tag, request, output, form = String::new()))]
+    fn open_output(
+        &self,
+        py: Python<'_>,
+        tag: u32,
+        request: u32,
+        output: u32,
+        form: String,
+    ) -> PyResult<()> {
+        self.say(py, tag, messages::open_output(request, output, form))
     }
 
     /// Asks what is behind a handle; answered by `reference`, with `must_block` only when it is

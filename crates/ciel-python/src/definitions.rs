@@ -36,7 +36,7 @@ pub struct Definition {
 impl Definition {
     #[new]
     #[pyo3(signature = (executor, label, *, code = Vec::new(), file = String::new(), outputs = 1,
-                        options = None))]
+                        options = None, streams = Vec::new()))]
     fn new(
         executor: String,
         label: String,
@@ -44,6 +44,7 @@ impl Definition {
         file: String,
         outputs: u32,
         options: Option<Bound<'_, TaskOptions>>,
+        streams: Vec<u32>,
     ) -> Definition {
         let function = |(name, file, line, digest): CodeFields<'_>| FunctionCode {
             name,
@@ -60,6 +61,7 @@ impl Definition {
                 file,
                 outputs,
                 options: options.map(|options| options.get().to_wire()),
+                streams,
             },
         }
     }

@@ -83,7 +83,7 @@ mod native {
     #[pymodule_export]
     use crate::promoter::Promoter;
     #[pymodule_export]
-    use crate::reference::{Failed, File, Pending, Value};
+    use crate::reference::{Failed, File, Incoming, Pending, Value};
     #[pymodule_export]
     const DEPTH_MAX: u32 = crate::stack::DEPTH_MAX;
     #[pymodule_export]

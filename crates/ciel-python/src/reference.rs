@@ -1,4 +1,4 @@
-//! The state of the value behind a handle: four classes, one for each state.
+//! The state of the value behind a handle: five classes, one for each state.
 //!
 //! It does not know what Python makes of the bytes. Read `engine_messages.rs` for the messages that
 //! carry references.
@@ -62,6 +62,19 @@ record! {
     }
 }
 
+record! {
+    /// The value is being written, and can be read as it comes.
+    Incoming {
+        @const is_resolved: bool = false;
+        /// The handle.
+        handle: PyInt,
+        /// Where the pipe is.
+        path: PyString,
+        /// How the bytes are read.
+        form: PyString,
+    }
+}
+
 /// The object for a reference.
 pub fn to_python<'py>(py: Python<'py>, one: &wire::Reference) -> PyResult<Bound<'py, PyAny>> {
     let handle = number(py, one.handle);
@@ -85,6 +98,14 @@ pub fn to_python<'py>(py: Python<'py>, one: &wire::Reference) -> PyResult<Bound<
                 references: handles(py, &file.references)?,
             };
             Bound::new(py, file)?.into_any()
+        }
+        Some(reference::State::Stream(stream)) => {
+            let incoming = Incoming {
+                handle,
+                path: PyString::new(py, &stream.path).unbind(),
+                form: form(py, &stream.form),
+            };
+            Bound::new(py, incoming)?.into_any()
         }
         Some(reference::State::Error(error)) => {
             let failure = failure::to_python(py, error)?.unbind();

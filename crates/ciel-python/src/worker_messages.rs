@@ -4,7 +4,9 @@
 //! `connection.rs` for the requests, `engine_messages.rs` for the other direction.
 
 use bytes::Bytes;
-use ciel_protocol::wire::{Audit, Data, Descriptor, FileRead, Input, InputMode, Output};
+use ciel_protocol::wire::{
+    Audit, Data, Descriptor, FileRead, Input, InputMode, OpenOutput, Output, Spawn,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -15,40 +17,56 @@ pub type OutputFields<'py> = (u32, Bound<'py, PyBytes>, String, Vec<u32>);
 /// The task of a spawn.
 ///
 /// # Errors
-/// ValueError if `kept` is not as long as `handles`.
+/// ValueError if `modes` is not as long as `handles`, or has a number that is no mode.
 pub fn descriptor(
     definition: u32,
     payload: &[u8],
     handles: &[u32],
-    kept: Option<&[bool]>,
+    modes: Option<&[u8]>,
     line: u32,
 ) -> PyResult<Descriptor> {
     Ok(Descriptor {
         definition,
         payload: Bytes::copy_from_slice(payload),
-        inputs: inputs(handles, kept)?,
+        inputs: inputs(handles, modes)?,
         line,
     })
 }
 
-fn inputs(handles: &[u32], kept: Option<&[bool]>) -> PyResult<Vec<Input>> {
-    let count = kept.map_or(handles.len(), <[bool]>::len);
-    if count != handles.len() {
-        let message = format!("{} inputs, but `kept` has {count}", handles.len());
-        return Err(PyValueError::new_err(message));
+/// The spawn of one task, which has not begun.
+pub fn spawn(task: Descriptor, action: u64, handle: u32, released: Vec<u32>) -> Spawn {
+    Spawn {
+        tasks: vec![task],
+        action,
+        handle,
+        released,
+        begun: false,
     }
-    let input = |(place, handle): (usize, &u32)| Input {
-        handle: *handle,
-        mode: mode(kept.is_some_and(|kept| kept[place])).into(),
-    };
-    Ok(handles.iter().enumerate().map(input).collect())
 }
 
-fn mode(is_kept: bool) -> InputMode {
-    match is_kept {
-        true => InputMode::Reference,
-        false => InputMode::Value,
+/// The request for a file for an output.
+pub fn open_output(request: u32, output: u32, form: String) -> OpenOutput {
+    OpenOutput {
+        request,
+        output,
+        form,
     }
+}
+
+fn inputs(handles: &[u32], modes: Option<&[u8]>) -> PyResult<Vec<Input>> {
+    let count = modes.map_or(handles.len(), <[u8]>::len);
+    if count != handles.len() {
+        let message = format!("{} inputs, but `modes` has {count}", handles.len());
+        return Err(PyValueError::new_err(message));
+    }
+    let input = |(place, handle): (usize, &u32)| {
+        let mode = modes.map_or(0, |modes| i32::from(modes[place]));
+        Ok(Input {
+            handle: *handle,
+            mode: known::<InputMode>(mode, "mode of an input")?,
+        })
+    };
+    handles.iter().enumerate().map(input).collect()
 }
 
 /// Bytes with what is needed to read them.

@@ -182,7 +182,7 @@ async fn run_to_end(
     spawning: &Rc<Spawning>,
     assignment: &Assignment,
     attempt: AttemptKey,
-    (desk, outlets): (&mut TaskWorkspace<'_>, &mut Outlets<'_>),
+    (desk, outlets): (&mut TaskWorkspace<'_>, &mut Outlets),
 ) -> Failed<Conclusion> {
     let Some(mut taken) = start::take_inputs(engine, assignment)? else {
         return Ok(Conclusion::Stopped);
@@ -227,7 +227,7 @@ async fn run_to_end(
     .await;
     pipes.drain(engine, assignment);
     let is_well = ended.as_ref().is_some_and(ProcessEnd::is_success);
-    let carried = outlets.end(assignment, is_well).await?;
+    let carried = outlets.end(&assignment.label, is_well).await?;
     drop(taken);
     if ended.as_ref().is_some_and(ProcessEnd::is_success) {
         desk.pack().await?;

@@ -1,4 +1,4 @@
-//! Open outputs of running processes, as both ends of a stream see them.
+//! Open outputs of running tasks, as both ends of a stream see them.
 //!
 //! Which way the bytes take is decided once: when the first reader comes, or nobody in time. This
 //! module moves none of them. Read next: `streams`.
@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ciel_model::Name;
+use ciel_model::{Form, Name};
 use ciel_node::AttemptKey;
 use rustc_hash::FxHashMap;
 use tokio::sync::watch;
@@ -38,6 +38,8 @@ pub(crate) struct Source {
     pub(crate) pipe: PathBuf,
     /// What takes the bytes that are stored.
     pub(crate) file: File,
+    /// How the bytes are read.
+    pub(crate) form: Form,
     pub(crate) flow: watch::Sender<Flow>,
 }
 

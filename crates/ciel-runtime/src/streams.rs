@@ -9,5 +9,5 @@
 mod inlet;
 mod outlet;
 
-pub(crate) use inlet::{Attached, Inlet, attach};
-pub(crate) use outlet::{Carried, Outlets};
+pub(crate) use inlet::{Attached, Inlet, attach, attach_by_name};
+pub(crate) use outlet::{Carried, Outlets, Place};

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use ciel_graph::{Assignment, Output};
 use ciel_model::{
     CodeIdentity, Content, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input, Label,
-    Name, Reached, Resolution, Site, Value, limits,
+    Name, Reached, Resolution, Site, Streams, Value, limits,
 };
 use ciel_skywriting::diagnostic::{Diagnostic, line_column, render};
 use ciel_skywriting::hir::Source;
@@ -223,6 +223,7 @@ pub(crate) fn descriptor(
             reached: Reached::default(),
             inputs: inputs(executor, &asked.references),
             outputs: asked.outputs,
+            streams: Streams::default(),
             arguments,
             options: options.shared,
             pure,

@@ -146,20 +146,33 @@ fn parents(seed: u64) -> Vec<Definition> {
     tasks
 }
 
-/// A root that spawns pipelines of commands: each but the first of one reads the one before it as a
-/// stream, to its end or not at all; some streams have several readers, and the root itself is one
-/// of them. Some stages fail, once or always.
+/// A root that spawns pipelines of commands, or of tasks of workers, which also spawn task 1 and
+/// wait for it: each but the first of one reads the one before it as a stream, to its end or not at
+/// all; some streams have several readers, and the root itself is one of them. Some stages fail,
+/// once or always.
 fn pipelines(seed: u64) -> Vec<Definition> {
     let mut random = Random::new(seed ^ 0x57_2e_a3);
     let mut tasks = vec![Definition::default()];
+    let in_workers = random.one_in(2);
+    if in_workers {
+        tasks.push(in_worker(vec![Act::Pause(random.below(300) as u64)]));
+    }
     let (mut root, mut ends) = (Vec::new(), Vec::new());
     let mut locals = 0;
     for _ in 0..1 + random.below(3) {
         let length = 2 + random.below(4);
-        let once = random.one_in(2);
+        let once = random.one_in(2) && !in_workers;
         for place in 0..length {
             let is_last = place + 1 == length;
-            let stage = stage(&mut random, tasks.len(), (place, is_last), once);
+            let mut stage = stage(&mut random, tasks.len(), (place, is_last), once);
+            if in_workers {
+                stage = Definition {
+                    needs: stage.needs,
+                    streams: stage.streams,
+                    retries: stage.retries,
+                    ..in_worker(waiting(&mut random, stage.acts, place.min(1)))
+                };
+            }
             let readers = match is_last && !once {
                 true => 1 + random.below(3),
                 false => 1,
@@ -176,6 +189,28 @@ fn pipelines(seed: u64) -> Vec<Definition> {
     root.extend(ends.into_iter().map(Act::Catch));
     tasks[0].acts = root;
     tasks
+}
+
+/// A task of a worker, which can be replayed.
+fn in_worker(acts: Vec<Act>) -> Definition {
+    Definition {
+        kind: Kind::Pool('a'),
+        acts,
+        ..Definition::default()
+    }
+}
+
+/// The same acts, with up to two spawns of task 1 among them, each of which is waited for at some
+/// later place; the task is given so many inputs.
+fn waiting(random: &mut Random, mut acts: Vec<Act>, inputs: usize) -> Vec<Act> {
+    for child in 0..random.below(3) {
+        let first = if child == 0 { 0 } else { acts.len() };
+        let at = first + random.below(acts.len() + 1 - first);
+        acts.insert(at, Act::Spawn(1, Vec::new()));
+        let at = at + 1 + random.below(acts.len() - at);
+        acts.insert(at, Act::Get(inputs + child));
+    }
+    acts
 }
 
 fn stage(

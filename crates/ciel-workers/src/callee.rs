@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_model::{CodeIdentity, Descriptor, Handle, InputMode, Options, Reached, Refused, Site};
+use ciel_model::{
+    CodeIdentity, Descriptor, Handle, InputMode, Options, Reached, Refused, Site, Streams,
+};
 
 /// What makes the tasks of one executor.
 pub trait Callee {
@@ -31,6 +33,8 @@ pub struct SpawnCall {
     pub inputs: Vec<(Handle, InputMode)>,
     /// Number of outputs.
     pub outputs: u32,
+    /// Those that the caller declares as streams.
+    pub streams: Streams,
     /// What it asks for.
     pub options: Arc<Options>,
     /// Whether equal calls share one result, if the program declares it.

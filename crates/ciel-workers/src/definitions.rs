@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ciel_model::{
     CallOptions, CodeIdentity, Descriptor as Task, Digest, FunctionCode, Options, Reached, Refused,
-    Resources, Site,
+    Resources, Site, Streams,
 };
 use ciel_protocol::limits::DEFINITIONS_MAX;
 use ciel_protocol::wire::{self, Define};
@@ -28,6 +28,8 @@ pub(crate) struct Definition {
     /// Where the tasks are spawned.
     pub(crate) file: Arc<str>,
     pub(crate) outputs: u32,
+    /// Outputs that are streams.
+    pub(crate) streams: Streams,
     pub(crate) options: Arc<Options>,
     /// Whether equal calls share a result, if the worker declares it.
     pub(crate) pure: Option<bool>,
@@ -45,9 +47,22 @@ impl Definition {
             reached: Reached::of(pieces),
             file: asked.file.as_str().into(),
             outputs: asked.outputs,
+            streams: streams(asked),
             options: Arc::new(options),
             pure,
         }
+    }
+}
+
+/// The outputs that a definition declares as streams, of those that there are.
+fn streams(asked: &Define) -> Streams {
+    let mut outputs = asked.streams.clone();
+    outputs.retain(|output| *output < asked.outputs);
+    outputs.sort_unstable();
+    outputs.dedup();
+    Streams {
+        outputs,
+        single_consumer: false,
     }
 }
 

@@ -15,12 +15,20 @@ use crate::definitions::Definition;
 /// A task that a worker spawns.
 ///
 /// # Errors
-/// Too many outputs, an input as a stream, or what the executor refuses.
+/// Too many outputs, a stream that was not agreed on, or what the executor refuses.
 pub(crate) fn descriptor(
     definition: &Definition,
     asked: &wire::Descriptor,
+    has_streams: bool,
 ) -> Result<Arc<Descriptor>, Refused> {
-    let inputs = inputs(&asked.inputs)?;
+    let inputs = inputs(&asked.inputs);
+    let takes = inputs.iter().any(|(_, mode)| *mode == InputMode::Stream);
+    if (takes || !definition.streams.outputs.is_empty()) && !has_streams {
+        return Err(Refused::new(
+            "it spawned a task with a stream, but its worker and this engine did not agree to",
+        )
+        .hint("a worker that does so names the feature \"streams\" in its hello"));
+    }
     check_outputs(definition.outputs)?;
     definition.callee.task(SpawnCall {
         label: definition.label.clone(),
@@ -29,6 +37,7 @@ pub(crate) fn descriptor(
         reached: definition.reached.clone(),
         inputs,
         outputs: definition.outputs,
+        streams: definition.streams.clone(),
         options: definition.options.clone(),
         pure: definition.pure,
         site: Site {
@@ -38,17 +47,14 @@ pub(crate) fn descriptor(
     })
 }
 
-fn inputs(asked: &[wire::Input]) -> Result<Vec<(Handle, InputMode)>, Refused> {
+fn inputs(asked: &[wire::Input]) -> Vec<(Handle, InputMode)> {
     let input = |input: &wire::Input| {
         let mode = match input.mode() {
             wire::InputMode::Value => InputMode::Value,
             wire::InputMode::Reference => InputMode::Reference,
-            wire::InputMode::Stream => {
-                return Err(Refused::new("it spawned a task with a stream as an input")
-                    .hint("this version of ciel has no streams: pass a value or a reference"));
-            }
+            wire::InputMode::Stream => InputMode::Stream,
         };
-        Ok((Handle(input.handle), mode))
+        (Handle(input.handle), mode)
     };
     asked.iter().map(input).collect()
 }

@@ -12,10 +12,11 @@ const UNWIND: &str = "unwind";
 const BEGUN: &str = "begun";
 const LATER: &str = "later";
 const FILES: &str = "files";
+const STREAMS: &str = "streams";
 
 /// What this engine can do beyond the plain protocol.
-pub(crate) const OFFERED: [&str; 10] = [
-    PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD, UNWIND, BEGUN, LATER, FILES,
+pub(crate) const OFFERED: [&str; 11] = [
+    PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD, UNWIND, BEGUN, LATER, FILES, STREAMS,
 ];
 
 /// What a worker and this engine both can do.
@@ -41,6 +42,8 @@ pub(crate) struct Features {
     pub(crate) later: bool,
     /// Writes may name ordered files.
     pub(crate) files: bool,
+    /// Outputs may be written, and inputs read, as streams.
+    pub(crate) streams: bool,
 }
 
 impl Features {
@@ -58,6 +61,7 @@ impl Features {
             begun: names(BEGUN),
             later: names(LATER),
             files: names(FILES),
+            streams: names(STREAMS),
         }
     }
 }

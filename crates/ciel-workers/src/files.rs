@@ -5,22 +5,36 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ciel_model::{Label, Name};
+use ciel_graph::{Assignment, StreamInput};
+use ciel_model::{Form, Handle, Label, Name, Value};
 
-use crate::host::{Failed, Host, Scratch};
+use crate::host::{Failed, Found, Host, Scratch};
 
 /// What a file that a task asked for is to become.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Purpose {
     Output(u32),
     Object,
+    /// A pipe, from which that output goes to its readers.
+    Stream(u32),
+}
+
+/// A file that a task writes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Opened {
+    pub(crate) purpose: Purpose,
+    /// How its bytes are read, unless it is committed with another form.
+    pub(crate) form: Form,
+    pub(crate) path: PathBuf,
 }
 
 /// The files of one start of a task.
 pub(crate) struct Files {
     scratch: Scratch,
     /// Opened and not committed, by request.
-    pub(crate) opened: BTreeMap<u32, (Purpose, PathBuf)>,
+    pub(crate) opened: BTreeMap<u32, Opened>,
+    /// Outputs that are committed and given at the end.
+    pub(crate) held: Vec<(u32, Value<Handle>)>,
     made: u32,
     /// Something of it may be on the disk.
     touched: bool,
@@ -31,6 +45,7 @@ impl Files {
         Files {
             scratch: Scratch { name, tag },
             opened: BTreeMap::new(),
+            held: Vec::new(),
             made: 0,
             touched: false,
         }
@@ -53,15 +68,48 @@ impl Files {
     pub(crate) fn open(
         &mut self,
         host: &mut dyn Host,
-        task: &Label,
+        task: &Assignment,
         request: u32,
-        purpose: Purpose,
+        (purpose, form): (Purpose, Form),
     ) -> Failed<PathBuf> {
-        let what = format!("file.{request}");
         self.touched = true;
-        let path = host.make_file(task, self.scratch, &what, b"")?;
-        self.opened.insert(request, (purpose, path.clone()));
+        let path = match purpose {
+            Purpose::Stream(output) => {
+                host.open_stream(task, self.scratch, output, form.clone())?
+            }
+            Purpose::Output(_) | Purpose::Object => {
+                let what = format!("file.{request}");
+                host.make_file(&task.label, self.scratch, &what, b"")?
+            }
+        };
+        let opened = Opened {
+            purpose,
+            form,
+            path: path.clone(),
+        };
+        self.opened.insert(request, opened);
         Ok(path)
+    }
+
+    /// What a task that starts finds in place of an input that it takes as a stream.
+    pub(crate) fn find_stream(
+        &mut self,
+        host: &mut dyn Host,
+        task: &Assignment,
+        input: StreamInput,
+    ) -> Failed<Found> {
+        self.touched = true;
+        host.find_stream(task, self.scratch, input)
+    }
+
+    /// What has become of an output that was a stream, whose task ends well.
+    pub(crate) fn end_stream(
+        &self,
+        host: &mut dyn Host,
+        task: &Label,
+        output: u32,
+    ) -> Failed<Option<PathBuf>> {
+        host.end_stream(task, self.scratch, output)
     }
 
     /// Makes a file for something that is sent.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_engine::{Caller, Event, Reply};
-use ciel_graph::{Assignment, Output};
-use ciel_model::{Audit, Content, Digest, Failure, Handle, Label, Name, TaskKey};
+use ciel_graph::{Assignment, Output, StreamInput};
+use ciel_model::{Audit, Content, Digest, Failure, Form, Handle, Label, Name, TaskKey, Value};
 use ciel_node::AttemptKey;
 
 use crate::callee::Callee;
@@ -38,6 +38,17 @@ pub enum Json {
         /// Its length in bytes.
         length: u64,
     },
+}
+
+/// What a task that starts finds in place of an input that it takes as a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    /// A pipe, and how its bytes are read.
+    Stream(PathBuf, Form),
+    /// Its producer has ended well by now.
+    Value(Value<Handle>),
+    /// Its producer is gone; the reader starts again.
+    Gone,
 }
 
 /// The engine and the store, as a conversation needs them. `task` is whose failure an error of the
@@ -156,6 +167,41 @@ pub trait Host {
         bytes: &[u8],
     ) -> Failed<PathBuf>;
 
-    /// Removes all scratch files of a start.
+    /// Opens an output as a stream, from which others may read at once; gives its pipe.
+    ///
+    /// # Errors
+    /// The store's.
+    fn open_stream(
+        &mut self,
+        task: &Assignment,
+        scratch: Scratch,
+        output: u32,
+        form: Form,
+    ) -> Failed<PathBuf>;
+
+    /// What has become of the bytes of an open stream, whose task ends well: the file with them, or
+    /// none if its one reader has them.
+    ///
+    /// # Errors
+    /// The store's.
+    fn end_stream(
+        &mut self,
+        task: &Label,
+        scratch: Scratch,
+        output: u32,
+    ) -> Failed<Option<PathBuf>>;
+
+    /// Makes a task that starts the reader of one of its inputs.
+    ///
+    /// # Errors
+    /// The store's.
+    fn find_stream(
+        &mut self,
+        task: &Assignment,
+        scratch: Scratch,
+        input: StreamInput,
+    ) -> Failed<Found>;
+
+    /// Removes all scratch files of a start; its streams are closed.
     fn clear(&mut self, scratch: Scratch);
 }

@@ -46,6 +46,6 @@ pub use callee::{Callee, SpawnCall};
 pub use closing::{Gone, lose, shutdown};
 pub use conversation::Conversation;
 pub use handshake::{Unfit, accept};
-pub use host::{Failed, Host, Json, Scratch};
+pub use host::{Failed, Found, Host, Json, Scratch};
 pub use io::{Effect, Input, Rules, Show, WorkerExitReason};
 pub use lines::Lines;

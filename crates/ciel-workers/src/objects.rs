@@ -8,7 +8,7 @@ use bytes::Bytes;
 use ciel_model::{ActionKey, Content, Form, Name, limits};
 use ciel_protocol::form;
 use ciel_protocol::wire::reference::State;
-use ciel_protocol::wire::{Concrete, Data};
+use ciel_protocol::wire::{Concrete, Data, Stream};
 
 /// The form that a worker gives to bytes, perhaps with the type of a JSON value.
 pub(crate) fn form_of(name: &str, type_hint: &str) -> Form {
@@ -61,6 +61,14 @@ pub(crate) fn stored(name: Name, bytes: &Bytes) -> Content {
         length: bytes.len() as u64,
         digest: None,
     }
+}
+
+/// An object that is still being written.
+pub(crate) fn stream(path: &Path, form: &Form) -> State {
+    State::Stream(Stream {
+        path: path.to_string_lossy().into_owned(),
+        form: form.name().to_string(),
+    })
 }
 
 /// Few bytes in a buffer of their own, rather than in that of all that was received with them.

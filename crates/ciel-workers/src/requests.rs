@@ -10,11 +10,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_engine::{Action, At, Event, Kept, Reply, Waited};
 use ciel_graph::{Until, Wait};
-use ciel_model::{ActionKey, Descriptor, Failure, FailureKind, Handle, Refused, Resolution, Value};
+use ciel_model::{
+    ActionKey, Descriptor, Failure, FailureKind, Form, Handle, Refused, Resolution, Value,
+};
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{self, Answer, Level, Sink, answer};
 
-use crate::files::Purpose;
+use crate::files::{Opened, Purpose};
 use crate::host::{Failed, Host};
 use crate::io::{Effect, Show};
 use crate::look::look;
@@ -38,7 +40,10 @@ pub(crate) fn perform(turn: &mut Turn<'_>, task: &mut WorkerTask, kind: Kind) ->
         }
         Kind::OpenReference(message) => open_reference(turn, task, &message),
         Kind::OpenOutput(message) => open_output(turn, task, &message),
-        Kind::OpenConstruct(message) => Ok(open(turn, task, message.request, Purpose::Object)),
+        Kind::OpenConstruct(message) => {
+            let what = (Purpose::Object, Form::Bytes);
+            Ok(open(turn, task, message.request, what))
+        }
         Kind::Commit(message) => commit(turn, task, &message),
         Kind::Write(message) => write(turn, task, &message),
         Kind::Observe(message) => {
@@ -160,6 +165,10 @@ fn publish(turn: &mut Turn<'_>, task: &mut WorkerTask, message: wire::Publish) -
     let at = ActionKey::action(message.action);
     task.reach(message.action)?;
     let value = value(turn, task, message.value, task.attempt.repeats(at))?;
+    if task.reads_streams() {
+        task.files.held.push((message.output, value));
+        return Ok(Outcome::Nothing);
+    }
     let publish = Action::Publish {
         at: At::Said(at),
         handle: Some(Handle(message.handle)),
@@ -230,14 +239,19 @@ fn open_output(
     message: &wire::OpenOutput,
 ) -> Failed<Outcome> {
     let (output, count) = (message.output, task.assignment.descriptor.outputs);
+    let purpose = match task.assignment.descriptor.streams.outputs.contains(&output) {
+        true => Purpose::Stream(output),
+        false => Purpose::Output(output),
+    };
     let mut opened = task.files.opened.values();
-    let is_open = opened.any(|(purpose, _)| *purpose == Purpose::Output(output));
+    let is_open = opened.any(|opened| opened.purpose == purpose);
     let why = if output >= count {
         format!("there is no output {output}: the task has {count}")
     } else if is_open || task.attempt.may_give(output).is_err() {
         format!("output {output} is open or published already")
     } else {
-        return Ok(open(turn, task, message.request, Purpose::Output(output)));
+        let form = form_of(&message.form, "");
+        return Ok(open(turn, task, message.request, (purpose, form)));
     };
     Ok(refused(task, message.request, &why))
 }
@@ -249,11 +263,16 @@ fn refused(task: &WorkerTask, request: u32, why: &str) -> Outcome {
     Outcome::Answer(Box::new(answer(request, result)))
 }
 
-fn open(turn: &mut Turn<'_>, task: &mut WorkerTask, request: u32, purpose: Purpose) -> Outcome {
+fn open(
+    turn: &mut Turn<'_>,
+    task: &mut WorkerTask,
+    request: u32,
+    what: (Purpose, Form),
+) -> Outcome {
     if let Err(why) = task.check_request(request) {
         return refused(task, request, why);
     }
-    let result = match task.open_file(turn.host, request, purpose) {
+    let result = match task.open_file(turn.host, request, what) {
         Ok(path) => answer::Result::Opened(wire::Opened {
             path: path.to_string_lossy().into_owned(),
         }),
@@ -263,7 +282,7 @@ fn open(turn: &mut Turn<'_>, task: &mut WorkerTask, request: u32, purpose: Purpo
 }
 
 fn commit(turn: &mut Turn<'_>, task: &mut WorkerTask, message: &wire::Commit) -> Failed<Outcome> {
-    let Some((purpose, path)) = task.take_file(message.request) else {
+    let Some(Opened { purpose, path, .. }) = task.take_file(message.request) else {
         let request = message.request;
         let message = format!("it committed request {request}, which opened no file");
         return Err(task.refuse(Refused::new(message)));
@@ -276,6 +295,16 @@ fn commit(turn: &mut Turn<'_>, task: &mut WorkerTask, message: &wire::Commit) ->
     let value = committed(turn, task, message, &path, task.attempt.repeats(at))?;
     let (at, handle) = (At::Said(at), Some(Handle(message.handle)));
     let action = match purpose {
+        Purpose::Stream(output) => {
+            let message = format!("it committed output {output}, which is a stream");
+            let refused = Refused::new(message);
+            return Err(task.refuse(refused.hint("a stream is whole when its task has ended")));
+        }
+        // What it has read may be another thing when it runs again.
+        Purpose::Output(index) if task.reads_streams() => {
+            task.files.held.push((index, value));
+            return Ok(Outcome::Nothing);
+        }
         Purpose::Output(index) => Action::Publish {
             at,
             handle,

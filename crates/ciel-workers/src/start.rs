@@ -101,7 +101,10 @@ fn inputs(host: &mut dyn Host, task: &mut WorkerTask, known: Known) -> Failed<Ve
     for input in (0..count).map(Handle) {
         let next = known.next_if(|(handle, _)| *handle == input);
         let state = next.map_or(Resolution::Future, |(_, state)| state);
-        references.push(task.reference(host, input, state)?);
+        references.push(match task.stream_of(input) {
+            Some(stream) => task.find_stream(host, stream)?,
+            None => task.reference(host, input, state)?,
+        });
     }
     Ok(references)
 }

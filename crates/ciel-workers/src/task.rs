@@ -6,19 +6,21 @@
 use std::path::PathBuf;
 
 use ciel_engine::Attempt;
-use ciel_graph::{Assignment, Entry};
-use ciel_model::{Content, Failure, Form, Handle, Label, Micros, Refused, Resolution, WaitEnd};
+use ciel_graph::{Assignment, Entry, StreamInput};
+use ciel_model::{
+    Content, Failure, Form, Handle, InputMode, Label, Micros, Refused, Resolution, WaitEnd,
+};
 use ciel_node::AttemptKey;
 use ciel_protocol::wire::reference::State;
 use ciel_protocol::wire::{Future, Reference, Resume};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::failures;
-use crate::files::{Files, Purpose};
-use crate::host::{Failed, Host, Json};
+use crate::files::{Files, Opened, Purpose};
+use crate::host::{Failed, Found, Host, Json};
 use crate::io::{Effect, Show};
 use crate::lines::Lines;
-use crate::objects::{concrete, data};
+use crate::objects::{self, concrete, data};
 use crate::open_requests::OpenRequests;
 
 /// A task in a worker.
@@ -92,6 +94,12 @@ impl WorkerTask {
         is_stopping
     }
 
+    /// Whether it takes inputs as streams: then it gives its outputs at its end only.
+    pub(crate) fn reads_streams(&self) -> bool {
+        let mut inputs = self.assignment.descriptor.inputs.iter();
+        inputs.any(|input| input.mode == InputMode::Stream)
+    }
+
     pub(crate) fn label(&self) -> &Label {
         &self.assignment.label
     }
@@ -120,16 +128,15 @@ impl WorkerTask {
         &mut self,
         host: &mut dyn Host,
         request: u32,
-        purpose: Purpose,
+        what: (Purpose, Form),
     ) -> Failed<PathBuf> {
-        let label = &self.assignment.label;
-        let path = self.files.open(host, label, request, purpose)?;
+        let path = self.files.open(host, &self.assignment, request, what)?;
         self.requests.open(request);
         Ok(path)
     }
 
     /// The file that a request has opened; the request is over.
-    pub(crate) fn take_file(&mut self, request: u32) -> Option<(Purpose, PathBuf)> {
+    pub(crate) fn take_file(&mut self, request: u32) -> Option<Opened> {
         let file = self.files.opened.remove(&request)?;
         self.requests.close(request);
         Some(file)
@@ -179,6 +186,30 @@ impl WorkerTask {
         }
         Ok(Reference {
             handle: handle.0,
+            state: Some(state),
+        })
+    }
+
+    /// The unresolved stream that an input is.
+    pub(crate) fn stream_of(&self, input: Handle) -> Option<StreamInput> {
+        let mut streams = self.assignment.streams.iter().copied();
+        streams.find(|stream| stream.input == input)
+    }
+
+    /// What the task finds in place of a stream when it starts. If the one who writes it is gone,
+    /// the task is to be stopped, and finds something that is not there yet.
+    pub(crate) fn find_stream(
+        &mut self,
+        host: &mut dyn Host,
+        stream: StreamInput,
+    ) -> Failed<Reference> {
+        let state = match self.files.find_stream(host, &self.assignment, stream)? {
+            Found::Stream(path, form) => objects::stream(&path, &form),
+            Found::Value(value) => self.object(host, &value.form, value.content, Vec::new())?,
+            Found::Gone => State::Future(Future {}),
+        };
+        Ok(Reference {
+            handle: stream.input.0,
             state: Some(state),
         })
     }

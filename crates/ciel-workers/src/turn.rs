@@ -80,7 +80,7 @@ impl Turn<'_> {
     /// Why it cannot be spawned.
     pub(crate) fn descriptor(&self, asked: &wire::Descriptor) -> Result<Arc<Descriptor>, Refused> {
         let definition = self.definitions.find(asked.definition)?;
-        descriptor::descriptor(definition, asked)
+        descriptor::descriptor(definition, asked, self.features.streams)
     }
 
     /// Ends a task, which was seen to do that and frees its slot.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use ciel_engine::{Action, Kept, Reply};
 use ciel_graph::{Output, Until, Wait};
-use ciel_model::{Audit, Content, Digest, FileRead, Form, Handle, Keeping, Refused, Value};
+use ciel_model::{Audit, Digest, FileRead, Handle, Keeping, Refused, Value};
 use ciel_protocol::wire::block_on::Continuation as Persistence;
 use ciel_protocol::wire::{self, Reference, SavedContinuation};
 
 use crate::begun;
-use crate::files::Purpose;
+use crate::files::{Opened, Purpose};
 use crate::host::Failed;
 use crate::io::Effect;
 use crate::objects::action_key;
@@ -35,13 +35,12 @@ pub(crate) fn exit(
         once.map_err(|error| task.refuse(Refused::new(error.to_string())))?;
         outputs[index as usize] = Some(Output::Value(value(turn, task, given.value, false)?));
     }
-    for (purpose, path) in std::mem::take(&mut task.files.opened).into_values() {
-        if let Purpose::Output(index) = purpose
-            && task.attempt.may_give(index).is_ok()
-        {
-            let name = task.files.fresh_name();
-            let content = turn.host.adopt(task.label(), name, &path, false)?;
-            outputs[index as usize] = Some(whole_file(content));
+    for (index, value) in std::mem::take(&mut task.files.held) {
+        outputs[index as usize] = Some(Output::Value(value));
+    }
+    for opened in std::mem::take(&mut task.files.opened).into_values() {
+        if let Some((index, output)) = opened_output(turn, task, opened)? {
+            outputs[index as usize] = Some(output);
         }
     }
     let published = |output: Option<Output>| output.unwrap_or(Output::Published);
@@ -49,7 +48,8 @@ pub(crate) fn exit(
     let audit = audit(task, message.audit)?;
     let assignment = &task.assignment;
     // What it has asked may be answered otherwise.
-    if assignment.descriptor.keeping != Keeping::Never && !task.has_observed {
+    let is_whole = assignment.streams.is_empty();
+    if assignment.descriptor.keeping != Keeping::Never && !task.has_observed && is_whole {
         turn.host.keep(assignment, &outputs, audit.as_deref());
     }
     let audit = with_printed(turn, task, audit);
@@ -75,12 +75,33 @@ fn with_printed(
     Some(Arc::new(Audit { printed, ..audit }))
 }
 
-fn whole_file(content: Content) -> Output {
-    Output::Value(Value {
-        form: Form::Bytes,
+/// What an output is that was opened and not committed; none if it is no output, or was given.
+fn opened_output(
+    turn: &mut Turn<'_>,
+    task: &mut WorkerTask,
+    opened: Opened,
+) -> Failed<Option<(u32, Output)>> {
+    let (index, path) = match opened.purpose {
+        Purpose::Object => return Ok(None),
+        Purpose::Output(index) | Purpose::Stream(index)
+            if task.attempt.may_give(index).is_err() =>
+        {
+            return Ok(None);
+        }
+        Purpose::Output(index) => (index, opened.path),
+        Purpose::Stream(index) => match task.files.end_stream(turn.host, task.label(), index)? {
+            Some(path) => (index, path),
+            None => return Ok(Some((index, Output::Passed))),
+        },
+    };
+    let name = task.files.fresh_name();
+    let content = turn.host.adopt(task.label(), name, &path, false)?;
+    let value = Value {
+        form: opened.form,
         content,
         references: Vec::new(),
-    })
+    };
+    Ok(Some((index, Output::Value(value))))
 }
 
 /// What the worker has seen the task do, if it watched it.
@@ -119,6 +140,10 @@ pub(crate) fn tail_spawn(
     message: wire::TailSpawn,
 ) -> Failed<Outcome> {
     begun::check_end(task)?;
+    if task.reads_streams() {
+        let refused = Refused::new("it handed its outputs on while it took an input as a stream");
+        return Err(task.refuse(refused.hint("return the value, or take the input whole")));
+    }
     if task.attempt.has_given() {
         let message = "it handed its outputs on after it had published one of them";
         return Err(task.refuse(Refused::new(message)));

@@ -54,6 +54,7 @@ from ciel._inputs import entropy, environ, now  # noqa: E402
 from ciel._once import Once, once  # noqa: E402
 from ciel._options import Options  # noqa: E402
 from ciel._random import task_rng  # noqa: E402
+from ciel._reading import Reading  # noqa: E402
 from ciel._task import Task, task  # noqa: E402
 from ciel._task_streams import Stream, stream  # noqa: E402
 
@@ -87,6 +88,7 @@ __all__ = [
     "Once",
     "Options",
     "OutOfMemory",
+    "Reading",
     "Refused",
     "Session",
     "Stream",

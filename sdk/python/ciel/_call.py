@@ -17,6 +17,9 @@ from ciel import _native
 from ciel._future import Future
 from ciel._options import Options
 
+MANY, YIELDS, JOINED = 16, 64, 128
+"""How a function gives its outputs: several of them, values one by one, pieces of bytes."""
+
 _NAMES_FUTURE = re.compile(r"\bFuture\b")
 
 
@@ -33,11 +36,13 @@ class TaskFunction(_native.Function, Definition):
     label: str
     identity: Any
     definitions: dict[str, Any]
+    gives: int
     _keeps: frozenset[str | int] | None
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         """Raises TypeError, with the reason, for a value that cannot be a task."""
         function = _plain_function(function)
+        self.gives = _gives(function, options)
         functools.update_wrapper(cast("Callable[..., Any]", self), function)
         self.function = function
         self.options_now = options
@@ -122,9 +127,9 @@ def _plain_function(work: Any) -> Callable[..., Any]:
             raise TypeError(
                 f"{name} is async: tasks are plain functions that wait with .result()"
             )
-        if inspect.isgeneratorfunction(found):
+        if inspect.isgeneratorfunction(found) and found is not work:
             raise TypeError(
-                f"{name} is a generator: return a list, or spawn one task for each piece"
+                f"{name} makes a generator: a task that yields is a plain function with `yield`"
             )
     if inspect.isfunction(work):
         return work
@@ -136,6 +141,30 @@ def _plain_function(work: Any) -> Callable[..., Any]:
     if not callable(work):
         raise TypeError(f"a task is a function or another callable, not {work!r}")
     return _calling(work)
+
+
+def _gives(function: Callable[..., Any], options: Options) -> int:
+    """How the function gives its outputs; raises TypeError if the options do not fit it."""
+    name = function.__qualname__
+    if not inspect.isgeneratorfunction(function):
+        if options.joined:
+            raise TypeError(f"{name} is joined, but does not yield")
+        return 0 if options.outputs is None else MANY
+    if options.outputs is not None:
+        raise TypeError(f"{name} yields, so it has one output, and no outputs={options.outputs}")
+    return YIELDS | JOINED if options.joined else YIELDS
+
+
+def gathered(pieces: Any, gives: int) -> Any:
+    """What a call gives that has run here: the pieces of a generator that is joined, as bytes."""
+    return b"".join(map(joinable, pieces)) if gives & JOINED else pieces
+
+
+def joinable(piece: Any) -> bytes | bytearray | memoryview:
+    """A piece of bytes; raises TypeError for any other value."""
+    if isinstance(piece, (bytes, bytearray, memoryview)):
+        return piece
+    raise TypeError(f"a joined generator yields bytes, not {type(piece).__name__}")
 
 
 def _calling(work: Callable[..., Any]) -> Callable[..., Any]:

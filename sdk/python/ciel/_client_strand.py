@@ -25,6 +25,7 @@ from ciel._errors import Cancelled, CielError, NoRun, WorkerLost, error_of
 from ciel._future import Future
 from ciel._native import Answer, Failure, Observed, Opened, Shutdown
 from ciel._options import Options
+from ciel._reading import Source
 
 if TYPE_CHECKING:
     from ciel._native import Result
@@ -203,6 +204,12 @@ class ClientStrand(EngineStrand):
         answer = self._taken(self.watch(future))
         assert not isinstance(answer, (Opened, Observed)), f"{future!r} resolved to {answer!r}"
         return self.read(answer)
+
+    def source(self, future: Future[Any]) -> Source:
+        """As `result`, but what is in a file stays there."""
+        answer = self._taken(self.watch(future))
+        assert not isinstance(answer, (Opened, Observed)), f"{future!r} resolved to {answer!r}"
+        return self.source_of(answer)
 
     def wait(
         self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None

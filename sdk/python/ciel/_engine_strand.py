@@ -7,23 +7,27 @@ the abstract rest of `Strand`. Read next: `_payload.py`, `_worker.py`, protocol/
 
 from __future__ import annotations
 
+import io
 import json
+import os
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from io import FileIO
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ciel import _native
-from ciel._call import Call
+from ciel._call import YIELDS, Call
 from ciel._code import Identity, reached_by
 from ciel._errors import WaitError, error_of
 from ciel._faults import explained, not_utf8
 from ciel._freeze import object_of, value_of, value_of_file
 from ciel._future import Future, Known
 from ciel._json_call import with_references
-from ciel._native import Definition, Failed, File, Opened, Value
+from ciel._native import Definition, Failed, File, Incoming, Opened, Value
 from ciel._options import Options
 from ciel._payload import OBJECT_BYTES_MIN, Packed, pack
+from ciel._reading import STREAMED, Source
 from ciel._strand import Strand
 
 if TYPE_CHECKING:
@@ -92,7 +96,7 @@ class EngineStrand(_native.Counted, Strand):
         self, call: Call, options: Options, packed: Packed
     ) -> tuple[Future[Any], ...]:
         """Spawns a task of Python, of which the payload and the inputs are made."""
-        payload, inputs, kept = packed
+        payload, inputs, modes = packed
         self.tidy()
         self.connection.spawn(
             self.tag,
@@ -102,7 +106,7 @@ class EngineStrand(_native.Counted, Strand):
             action=self.act(),
             handle=self.next_handle,
             line=call.line,
-            kept=kept,
+            modes=modes,
             released=self.take_released(),
         )
         count = options.outputs
@@ -114,7 +118,7 @@ class EngineStrand(_native.Counted, Strand):
 
     def tail_spawn(self, call: Call, step: int) -> None:
         """Ends the task: the strand continues as a task of its own, `step` tails from its start."""
-        payload, inputs, kept = pack(call, self, step)
+        payload, inputs, modes = pack(call, self, step)
         self.tidy()
         self.connection.tail_spawn(
             self.tag,
@@ -123,7 +127,7 @@ class EngineStrand(_native.Counted, Strand):
             inputs,
             after=self.next_action,
             line=call.line,
-            kept=kept,
+            modes=modes,
             audit=self.audit(),
         )
 
@@ -263,6 +267,19 @@ class EngineStrand(_native.Counted, Strand):
         assert type(known) is Failed, f"{known!r} is read before it is resolved"
         raise error_of(known.failure)
 
+    def source_of(self, known: Known) -> Source:
+        """Where a resolved reference can be read, or one that is being written.
+
+        Raises the failure of one that failed.
+        """
+        if type(known) is Incoming:
+            return Source(known.form, opened_pipe(known.path))
+        if type(known) is File and known.form in STREAMED:
+            return Source(known.form, open(known.path, "rb"))
+        if type(known) is Value and known.form in STREAMED:
+            return Source(known.form, io.BytesIO(known.data))
+        return Source.of_value(self.read(known))
+
     def _inside(self, handles: Sequence[int]) -> Callable[[int], Future[Any]]:
         return lambda number: Future(self, handles[number], self.recorded.get(handles[number]))
 
@@ -286,6 +303,7 @@ def definition_of(call: Call) -> Definition:
             file=call.file,
             outputs=options.count,
             options=options.wire,
+            streams=[0] if task.gives & YIELDS else (),
         )
     return found
 
@@ -316,10 +334,22 @@ def joined(pieces: list[Any]) -> bytes:
     return b"".join(pieces)
 
 
+def opened_pipe(path: str) -> BinaryIO:
+    """The reading end of a pipe, of which the engine has both: nobody waits for the other side."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    os.set_blocking(descriptor, True)
+    return open(descriptor, "rb")
+
+
+def write_pieces(file: FileIO, pieces: Iterable[Any]) -> None:
+    """Writes all of the pieces."""
+    for piece in pieces:
+        view = memoryview(piece).cast("B") if not isinstance(piece, memoryview) else piece
+        while view:
+            view = view[file.write(view) :]
+
+
 def write_file(path: str, pieces: list[Any]) -> None:
     """Writes the pieces into the file that the engine has opened."""
     with open(path, "wb", buffering=0) as file:
-        for piece in pieces:
-            view = memoryview(piece).cast("B") if not isinstance(piece, memoryview) else piece
-            while view:
-                view = view[file.write(view) :]
+        write_pieces(file, pieces)

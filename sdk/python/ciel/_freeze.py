@@ -53,12 +53,15 @@ class Frozen:
 
 
 def freeze(
-    value: Any, references: list[Future[Any]] | None = None, apart: bool = True
+    value: Any,
+    references: list[Future[Any]] | None = None,
+    apart: bool = True,
+    takes_streams: bool = False,
 ) -> Frozen:
     """Pickles `value`; raises whatever pickle raises, see `_faults.explained`.
 
-    Futures are appended to `references`, and numbered by it. Memory of arrays is kept apart from
-    the pickle unless `apart` is false.
+    Futures are appended to `references`, and numbered by it; so are streams if they are allowed.
+    Memory of arrays is kept apart from the pickle unless `apart` is false.
     """
     found: list[Future[Any]] = [] if references is None else references
     buffers: list[pickle.PickleBuffer] = []
@@ -70,6 +73,7 @@ def freeze(
     beside = buffers.append if apart else None
     before = len(found)
     outer, freezing.number = freezing.number, number
+    outer_takes, freezing.takes_streams = freezing.takes_streams, takes_streams
     _native.note_freezing(True)
     try:
         try:
@@ -83,7 +87,7 @@ def freeze(
         return Frozen(_by_value(value, beside), found, buffers)
     finally:
         _native.note_freezing(False)
-        freezing.number = outer
+        freezing.number, freezing.takes_streams = outer, outer_takes
 
 
 class _Noting:
@@ -106,16 +110,20 @@ class _NotingUnpickler(pickle.Unpickler):
 
 
 def thaw(
-    data: Any, references: Thaw | None = None, buffers: Sequence[Any] | None = None
+    data: Any,
+    references: Thaw | None = None,
+    buffers: Sequence[Any] | None = None,
+    streams: Thaw | None = None,
 ) -> Any:
-    """The value of a pickle; `references` returns the i-th future."""
+    """The value of a pickle; `references` returns the i-th future, `streams` its stream."""
     outer, freezing.thaw = freezing.thaw, references
+    outer_streams, freezing.thaw_stream = freezing.thaw_stream, streams
     try:
         if _Noting.note is not None and _names_something(data):
             return _NotingUnpickler(io.BytesIO(data), buffers=buffers).load()
         return pickle.loads(data, buffers=buffers)
     finally:
-        freezing.thaw = outer
+        freezing.thaw, freezing.thaw_stream = outer, outer_streams
 
 
 def _names_something(data: Any) -> bool:
@@ -163,9 +171,16 @@ def object_of(value: Any) -> FrozenObject:
             return ("pickle", [pickle.dumps(value, 5)], [])
     if kind in ATOMS:
         return ("pickle", [pickle.dumps(value, 5)], [])
+    return ("pickle", *pieces_of(value))
+
+
+def pieces_of(value: Any) -> tuple[list[Any], list[Future[Any]]]:
+    """The bytes of a pickled value with the memory of its arrays, in pieces, and the futures in it.
+
+    Raises whatever pickle raises.
+    """
     frozen = freeze(value)
-    pieces = _joined(frozen) if frozen.buffers else [frozen.data]
-    return ("pickle", pieces, frozen.references)
+    return _joined(frozen) if frozen.buffers else [frozen.data], frozen.references
 
 
 def value_of(data: Any, form: str, references: Thaw | None) -> Any:
@@ -178,6 +193,10 @@ def value_of(data: Any, form: str, references: Thaw | None) -> Any:
         return str(data, "utf-8")
     if form == "json":
         return _from_json(json.loads(bytes(data)), references)
+    if form == "frames":
+        from ciel._frames import values_in
+
+        return values_in(data)
     if form == "skywriting":
         raise ObjectLost("this value of the Skywriting language has no form that Python can read")
     return bytes(data)

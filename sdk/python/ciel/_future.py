@@ -8,15 +8,17 @@ frozen as a reference. This module knows neither how to wait nor the format of v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any, Generic, Protocol, TypeVar, cast
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import Any, BinaryIO, Generic, Protocol, TypeVar, cast, overload
 
 from ciel._atoms import ATOMS
 from ciel._errors import Cancelled, NotSerializable, as_told
 from ciel._native import FutureState, begin
 from ciel._no_value import NoValue
 from ciel._pickle_hooks import freezing, thaw_reference
+from ciel._reading import Reading, Source
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -44,6 +46,10 @@ class Owner(Protocol):
 
     def result(self, future: Future[Any]) -> Any:
         """Waits; returns a copy of the value or raises the failure."""
+        ...
+
+    def source(self, future: Future[Any]) -> Source:
+        """Waits; returns where its bytes or values can be read, or raises the failure."""
         ...
 
     def wait(
@@ -114,6 +120,26 @@ class Future(FutureState, NoValue, Generic[T_co]):
             return cast(T_co, self._strand.result(self))
         except BaseException as error:  # without the frames of this package
             raise as_told(error)
+
+    @overload
+    def stream(self: Future[bytes]) -> Reading[bytes]: ...
+    @overload
+    def stream(self: Future[Iterable[T]]) -> Reading[T]: ...
+    def stream(self: Future[Any]) -> Reading[Any]:
+        """What the future's task yields, or the lines of the bytes that it makes.
+
+        A task that is passed the stream starts as soon as that is being written, and reads it
+        meanwhile; it ends after the task that writes it. Whoever iterates here waits until the
+        stream is whole. Each call returns a new one, from the beginning.
+        """
+        return Reading(lambda: self._strand.source(self), self)
+
+    def open(self: Future[bytes]) -> BinaryIO:
+        """The bytes of the future as a binary file, once they are whole; not copied into memory.
+
+        Raises CielError if it is a future of something else.
+        """
+        return self.stream().open()
 
     def _continued(self, answer: Any) -> T_co:
         try:

@@ -141,6 +141,7 @@ class Definition:
         file: str = "",
         outputs: int = 1,
         options: TaskOptions | None = None,
+        streams: Sequence[int] = (),
     ) -> Definition: ...
     @property
     def label(self) -> str: ...
@@ -207,6 +208,21 @@ class File:
     def is_resolved(self) -> bool: ...
 
 @final
+class Incoming:
+    """The state of a reference whose value comes out of a pipe while it is written."""
+
+    __match_args__ = ("handle", "path", "form")
+    def __new__(cls, handle: int, path: str, form: str) -> Incoming: ...
+    @property
+    def handle(self) -> int: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def form(self) -> str: ...
+    @property
+    def is_resolved(self) -> bool: ...
+
+@final
 class Failed:
     """The state of a reference whose task failed."""
 
@@ -220,7 +236,7 @@ class Failed:
     def is_resolved(self) -> bool: ...
 
 Resolved: TypeAlias = Value | File | Failed
-Reference: TypeAlias = Pending | Resolved
+Reference: TypeAlias = Pending | Incoming | Resolved
 
 @final
 class Observation:
@@ -472,13 +488,13 @@ class Connection:
         action: int,
         handle: int,
         line: int,
-        kept: Sequence[bool] | None = None,
+        modes: Sequence[int] | None = None,
         released: Sequence[int] = ...,
     ) -> None:
         """Spawns a task as action `action`; its outputs get the handles from `handle` on.
 
-        An input whose entry of `kept` is true is handed on as a reference. `released` are handles
-        that the task uses no more.
+        `modes` says how each input is taken: 0 by value, 1 as a reference, 2 as a stream. `released`
+        are handles that the task uses no more.
         """
 
     def tail_spawn(
@@ -490,7 +506,7 @@ class Connection:
         *,
         after: int,
         line: int,
-        kept: Sequence[bool] | None = None,
+        modes: Sequence[int] | None = None,
         audit: Audit | None = None,
     ) -> None:
         """Hands all outputs to a new task, after so many actions, and ends this one."""
@@ -511,8 +527,11 @@ class Connection:
     def open_construct(self, tag: int, request: int) -> None:
         """Asks for a file to write a new object into; answered by `opened`."""
 
-    def open_output(self, tag: int, request: int, output: int) -> None:
-        """Asks for a file to write an output into; answered by `opened`."""
+    def open_output(self, tag: int, request: int, output: int, form: str = "") -> None:
+        """Asks for a file to write an output into, or for the pipe of a stream; see `opened`.
+
+        `form` is that of what is written, unless it is committed with another one.
+        """
 
     def open_reference(self, tag: int, request: int, handle: int, must_block: bool) -> None:
         """Asks what is behind a handle; with `must_block` answered only when it is settled."""

@@ -66,7 +66,8 @@ class Options:
     spawn. `live` releases the output of a command while it runs. `pure=True` lets equal calls share
     one result; `pure=False` declares that the task has side effects. `keep=True` keeps the results
     for later runs, `keep=False` never does. `version` stands for the code of the function itself:
-    its results stay valid until the version is another, or what it uses has changed.
+    its results stay valid until the version is another, or what it uses has changed. `joined`
+    joins the bytes that a generator yields: its result is bytes.
     """
 
     cores: float | None = None
@@ -81,6 +82,7 @@ class Options:
     resources: Mapping[str, float] | tuple[tuple[str, float], ...] = ()
     keep: bool | None = None
     version: str | None = None
+    joined: bool = False
 
     def __new__(cls, *args: Any, **options: Any) -> Options:
         """Raises TypeError for an option that does not exist, with the one probably meant."""
@@ -127,6 +129,8 @@ class Options:
         """A copy with `changes`; `outputs` cannot be changed after the task was defined."""
         if "outputs" in changes:
             raise TypeError("outputs belongs to the definition: @ciel.task(outputs=n)")
+        if "joined" in changes:
+            raise TypeError("joined belongs to the definition: @ciel.task(joined=True)")
         return replace(self, **changes)
 
     def _encoded(self) -> TaskOptions | None:

@@ -13,13 +13,14 @@ from __future__ import annotations
 import pickle
 import struct
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ciel._atoms import ATOMS
 from ciel._code import Identity, current_identity
 from ciel._faults import explained_call
 from ciel._freeze import Frozen, freeze, thaw
 from ciel._future import Future
+from ciel._reading import Reading, Source
 
 if TYPE_CHECKING:
     from ciel._call import Call
@@ -30,7 +31,11 @@ OBJECT_BYTES_MIN = 64 << 10
 SMALL_BYTES_MAX = 4 << 10
 """Payloads and results below this size are small: they cost little to copy."""
 
-BY_VALUE, BODY_IS_OBJECT, HAS_BUFFERS, MANY, HAS_PLACES = 2, 4, 8, 16, 32
+# How a function gives its outputs are the bits of `_call.py`.
+BY_VALUE, BODY_IS_OBJECT, HAS_BUFFERS, HAS_PLACES = 2, 4, 8, 32
+REFERENCE, STREAM = 1, 2
+"""Modes of inputs, other than by value."""
+
 _HEAD = struct.Struct(">BHIQ")
 
 
@@ -59,16 +64,19 @@ class Reader(Protocol):
     def future(self, number: int) -> Any:
         """The future of an input that is kept as a reference."""
 
+    def stream(self, number: int) -> Any:
+        """The stream of an input, which is read while it is written."""
+
     def raw(self, number: int) -> Any:
         """The bytes of an input, read-only."""
 
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-Packed = tuple[bytes, Sequence[int], "Sequence[bool] | None"]
+Packed = tuple[bytes, Sequence[int], "Sequence[int] | None"]
 
 
 def pack(call: Call, store: Store, step: int = 0) -> Packed:
-    """Payload, inputs, and which of them are kept as references (`None`: none of them).
+    """Payload, inputs, and the modes in which they are taken (`None`: all by value).
 
     `step` counts the tails of the strand before this call. Raises NotSerializable that names the
     argument, CielError if what the function captures was rebound.
@@ -81,7 +89,7 @@ def pack(call: Call, store: Store, step: int = 0) -> Packed:
             if type(value) not in ATOMS:
                 break
         else:
-            flags = 1 if task.options_now.outputs is None else 1 | MANY
+            flags = 1 | task.gives
             payload = _packed_plain(identity, args, flags, step)
             if payload is not None:
                 return payload, (), None
@@ -142,7 +150,7 @@ def _packed_with_places(call: Call, identity: Identity, store: Store, step: int)
     body = pickle.dumps((plain, places), 5)
     if len(body) >= OBJECT_BYTES_MIN:
         return None
-    flags = 1 | HAS_PLACES if call.task.options_now.outputs is None else 1 | HAS_PLACES | MANY
+    flags = 1 | HAS_PLACES | call.task.gives
     header = identity.header
     return _HEAD.pack(flags, len(header), len(places), step) + header + body, inputs, None
 
@@ -151,15 +159,12 @@ def _packed_whole(call: Call, identity: Identity, store: Store, step: int) -> Pa
     frozen, kept_count = _frozen(call)
     inputs = [] if identity.data is None else [store.function_handle(identity)]
     flags = 1 if identity.data is None else 1 | BY_VALUE
-    if call.task.options_now.outputs is not None:
-        flags |= MANY
+    flags |= call.task.gives
     references = frozen.references
-    inputs += [store.handle_of(future) for future in references]
-    kept = None
-    if kept_count:
-        kept = [False] * len(inputs)
-        first = len(inputs) - len(references)
-        kept[first : first + kept_count] = [True] * kept_count
+    first = len(inputs)
+    inputs += [store.handle_of(_future(one)) for one in references]
+    modes = [0] * first + [STREAM if isinstance(one, Reading) else 0 for one in references]
+    modes[first : first + kept_count] = [REFERENCE] * kept_count
     body = frozen.data
     if frozen.buffers:
         flags |= HAS_BUFFERS
@@ -168,11 +173,15 @@ def _packed_whole(call: Call, identity: Identity, store: Store, step: int) -> Pa
         flags |= BODY_IS_OBJECT
         inputs.append(store.buffer_handle(body))
         body = b""
-    if kept is not None:
-        kept += [False] * (len(inputs) - len(kept))
+    modes += [0] * (len(inputs) - len(modes))
     header = identity.header
     head = _HEAD.pack(flags, len(header), len(references), step)
-    return head + header + body, inputs, kept
+    return head + header + body, inputs, modes if any(modes) else None
+
+
+def _future(reference: Any) -> Future[Any]:
+    """The future behind a reference in arguments, which may be its stream."""
+    return reference.unread if isinstance(reference, Reading) else cast("Future[Any]", reference)
 
 
 def _placed(buffer: pickle.PickleBuffer, store: Store, inputs: list[int]) -> bytes | None:
@@ -190,11 +199,11 @@ def _frozen(call: Call) -> tuple[Frozen, int]:
     references: list[Future[Any]] = []
     try:
         if not keeps:
-            return freeze((args, kwargs), references), 0
+            return freeze((args, kwargs), references, takes_streams=True), 0
         kept, args, kwargs = _parted(args, kwargs, keeps, call.task.parameters)
         inside = freeze(kept, references, apart=False)
         count = len(references)
-        return freeze((args, kwargs, inside.data), references), count
+        return freeze((args, kwargs, inside.data), references, takes_streams=True), count
     except Exception as error:  # classes of arguments may raise anything
         raise _named_fault(call, error) from None
 
@@ -253,7 +262,11 @@ class Unpacked:
             large = iter(range(first + self.count, total))
             buffers = [read.raw(next(large)) if piece is None else piece for piece in placed]
         return _thawed(
-            body, buffers, lambda i: read.value(first + i), lambda i: read.future(first + i)
+            body,
+            buffers,
+            lambda i: read.value(first + i),
+            lambda i: read.future(first + i),
+            lambda i: read.stream(first + i),
         )
 
 
@@ -287,6 +300,7 @@ class Copy:
             self.buffers,
             lambda number: value(futures[number]),
             lambda number: mine(futures[number]),
+            lambda number: Reading(Source.of_value(value(_future(futures[number]))).itself),
         )
 
 
@@ -295,8 +309,9 @@ def _thawed(
     buffers: Sequence[Any] | None,
     value: Callable[[int], Any],
     future: Callable[[int], Any],
+    stream: Callable[[int], Any],
 ) -> Arguments:
-    found = thaw(body, value, buffers)
+    found = thaw(body, value, buffers, stream)
     if len(found) == 1:
         return found[0], {}
     if len(found) == 2:

@@ -1,4 +1,4 @@
-"""Hooks for pickling and unpickling futures, active while this package does it.
+"""Hooks for pickling and unpickling futures and their streams, active while this package does it.
 
 `_freeze.py` sets the hooks around a pickle; `Future.__reduce__` reads them. Without this module,
 both would import each other. It knows neither futures nor bytes.
@@ -16,10 +16,15 @@ Thaw = Callable[[int], Any]
 
 
 class _Freezing(threading.local):
-    """The hooks of this thread: `number` returns the number of a future in the pickle."""
+    """The hooks of this thread: `number` returns the number of a future in the pickle.
+
+    `takes_streams` is whether that may be the stream of a future.
+    """
 
     number: Callable[[Any], int] | None = None
+    takes_streams: bool = False
     thaw: Thaw | None = None
+    thaw_stream: Thaw | None = None
 
 
 freezing = _Freezing()
@@ -27,7 +32,15 @@ freezing = _Freezing()
 
 def thaw_reference(number: int) -> Any:
     """Represents the future with that number in pickles."""
-    found = freezing.thaw
+    return _thawed(freezing.thaw, number)
+
+
+def thaw_stream(number: int) -> Any:
+    """Represents the stream of the future with that number in pickles."""
+    return _thawed(freezing.thaw_stream, number)
+
+
+def _thawed(found: Thaw | None, number: int) -> Any:
     if found is None:
         raise pickle.UnpicklingError("this pickle holds futures of ciel: only ciel can read it")
     return found(number)

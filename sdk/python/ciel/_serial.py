@@ -10,6 +10,7 @@ socket. Read next: `_task_strand.py` for what a strand does, `_scheduler.py`, `t
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -18,10 +19,11 @@ from typing import Any, NamedTuple
 from greenlet import greenlet
 
 from ciel import _native
-from ciel._call import Call
+from ciel._call import JOINED, MANY, YIELDS, Call
 from ciel._code import current_identity
 from ciel._errors import CielError, Refused, WaitError, error_of, failure_of
 from ciel._faults import explained
+from ciel._frames import values_in
 from ciel._freeze import Snapshot
 from ciel._future import Future
 from ciel._native import Failure
@@ -37,6 +39,7 @@ from ciel._task_strand import (
     ArgumentFailed,
     TaskStrand,
     check_outputs,
+    encoded,
     no_event_loop,
     outputs_of,
 )
@@ -45,16 +48,18 @@ from ciel._task_strand import (
 class Box:
     """What is behind a future of the serial program: a snapshot or a failure, once it is resolved.
 
-    `asked` is set when it is read; `start` runs a lazy task.
+    `asked` is set when it is read; `start` runs a lazy task; `frames` is whether the snapshot is of
+    the bytes of a stream of values.
     """
 
-    __slots__ = ("snapshot", "failure", "asked", "start")
+    __slots__ = ("snapshot", "failure", "asked", "start", "frames")
 
     def __init__(self) -> None:
         """Unresolved until the task has run."""
         self.snapshot: Snapshot | None = None
         self.failure: Failure | None = None
         self.asked = False
+        self.frames = False
         self.start: Callable[[], None] | None = None
 
     @property
@@ -182,7 +187,8 @@ class SerialStrand(TaskStrand):
             box.start = None
         self._outputs = len(boxes)
         self._call = (call.label, (), {})
-        self.many = call.task.options_now.outputs is not None
+        self.gives = call.task.gives
+        self.many = self.gives & MANY != 0
         try:
             args, kwargs = copy.arguments(self.argument, self._mine)
             self._settle(boxes, self.run_call(call.label, call.task.function, args, kwargs))
@@ -203,6 +209,10 @@ class SerialStrand(TaskStrand):
         return False
 
     def _settle(self, boxes: list[Box], value: Any) -> None:
+        if self.gives & YIELDS:
+            joined = self.gives & JOINED != 0
+            value = b"".join(itertools.chain.from_iterable(encoded(value, joined)))
+            boxes[0].frames = not joined
         outputs = outputs_of(value, len(boxes) if self.many else None)
         snapshots = [_snapshot(what, part) for what, part in outputs]
         for box, snapshot in zip(boxes, snapshots, strict=True):
@@ -237,7 +247,8 @@ class SerialStrand(TaskStrand):
 
     def _read(self, box: Box) -> Any:
         assert box.snapshot is not None, "a box is read when it is resolved"
-        return box.snapshot.revived(self._mine)
+        value = box.snapshot.revived(self._mine)
+        return values_in(value) if box.frames else value
 
     def _mine(self, future: Future[Any]) -> Future[Any]:
         return Future(self, future._handle, future._known)

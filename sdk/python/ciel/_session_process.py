@@ -105,7 +105,8 @@ os.register_at_fork(after_in_child=_on_forked)
 def _greeted(engine: Engine) -> ClientStrand:
     """Sends `hello` and waits for the start of the root."""
     connection = engine.connection
-    connection.hello(f"ciel-python {sys.version.split()[0]}", "", "session", ["watching"], True, 0)
+    build, features = f"ciel-python {sys.version.split()[0]}", ["watching", "streams"]
+    connection.hello(build, "", "session", features, True, 0)
     while (message := connection.receive()) is not None:
         if type(message) is Start:
             return ClientStrand(connection, message.tag, message.label)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ciel import _native
 from ciel._errors import NoRun, WaitError
+from ciel._reading import Source
 
 if TYPE_CHECKING:
     import random
@@ -75,6 +76,10 @@ class Strand(ABC):
     @abstractmethod
     def result(self, future: Future[Any]) -> Any:
         """Waits for a future of this strand; returns a copy of the value or raises the failure."""
+
+    def source(self, future: Future[Any]) -> Source:
+        """Waits for a future of this strand; returns where its bytes or values can be read."""
+        return Source.of_value(self.result(future))
 
     @abstractmethod
     def wait(

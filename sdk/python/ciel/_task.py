@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, cast, overload
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, Unpack, cast, overload
 
-from ciel._call import Call, TaskFunction, named
+from ciel._call import Call, TaskFunction, gathered, named
 from ciel._code import find
 from ciel._errors import CielWarning
 from ciel._future import Future
@@ -65,6 +65,10 @@ def last_value(value: Any, apply: Callable[[Call], Any]) -> Any:
     return value
 
 
+def _run_tail(call: Call) -> Any:
+    return gathered(call.task.function(*call.args, **call.kwargs), call.task.gives)
+
+
 def spawned(call: Call) -> tuple[Future[Any], ...]:
     """Spawns a call in the current strand; raises NoRun outside of a run."""
     strand = here.strand
@@ -90,7 +94,9 @@ class AnyTask(TaskFunction):
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         value = self.function(*args, **kwargs)
-        return last_value(value, lambda call: call.task.function(*call.args, **call.kwargs))
+        if type(value) is not Tail:
+            return gathered(value, self.gives) if self.gives else value
+        return last_value(value, _run_tail)
 
     def _spawned(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -215,6 +221,16 @@ class _Decorator:
         return Task(function, self.options)
 
 
+class _JoinedDecorator:
+    """`@ciel.task(joined=True)`."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    def __call__(self, function: Callable[P, Iterator[bytes]]) -> Task[P, bytes]:
+        return Task(cast("Callable[P, Any]", function), self.options)
+
+
 class _ManyDecorator:
     """`@ciel.task(outputs=n)`."""
 
@@ -242,17 +258,22 @@ def task(function: Callable[P, R], /) -> Task[P, R]: ...
 @overload
 def task(*, outputs: int, **options: Unpack[OptionNames]) -> _ManyDecorator: ...
 @overload
+def task(*, joined: Literal[True], **options: Unpack[OptionNames]) -> _JoinedDecorator: ...
+@overload
 def task(**options: Unpack[OptionNames]) -> _Decorator: ...
 def task(function: Any = None, /, **options: Any) -> Any:
     """Turns a function into a task: `@ciel.task`, or `@ciel.task(cores=2, retries=1)`.
 
     Options: cores, memory (bytes, or text such as "2 GiB"), retries, timeout (seconds), name, pure,
-    outputs, lazy, resources, keep, version; see `Options`. Raises TypeError for `async def`,
-    generators and options that do not exist, ValueError for wrong amounts.
+    outputs, lazy, resources, keep, version, joined; see `Options`. A generator function is a task
+    whose values others may read while it yields them: `Future.stream()`. Raises TypeError for
+    `async def` and options that do not exist, ValueError for wrong amounts.
     """
     if function is not None:
         return Task(function, _DEFAULT)
     made = Options(**options)
+    if made.joined:
+        return _JoinedDecorator(made)
     return _Decorator(made) if made.outputs is None else _ManyDecorator(made)
 
 

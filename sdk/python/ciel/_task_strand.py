@@ -12,12 +12,13 @@ from __future__ import annotations
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ciel._call import Call
+from ciel._call import MANY, Call, joinable
 from ciel._code import current_identity
 from ciel._errors import Refused, call_text
+from ciel._frames import frame_of
 from ciel._payload import arguments_now
 from ciel._random import tell_seed
 from ciel._strand import Strand
@@ -65,14 +66,16 @@ class TaskStrand(Strand):
     """A strand that runs a task here.
 
     `where` is the greenlet that it waits in, `aside` its changes of the process state, saved while
-    others have their turn; `ended` is set after its last message. `many` is whether the function
-    that runs returns several outputs, `function` the one that began; `is_task` is false for a root.
+    others have their turn; `ended` is set after its last message. `gives` is how the function that
+    runs gives its outputs, `many` whether these are several, `function` the one that began;
+    `is_task` is false for a root.
     """
 
     where: greenlet | None = None
     aside: Changed | None = None
     ended: bool = False
     many: bool = False
+    gives: int = 0
     function: Callable[..., Any] | None = None
     is_task: bool = True
     _call: tuple[str, tuple[Any, ...], dict[str, Any]] = ("", (), {})
@@ -112,7 +115,8 @@ class TaskStrand(Strand):
         args, kwargs = arguments_now(call, self.argument)
         self._call = (task.label, args, kwargs)
         self.function = task.function
-        self.many = task.options_now.outputs is not None
+        self.gives = task.gives
+        self.many = self.gives & MANY != 0
         return task.function(*args, **kwargs)
 
     @property
@@ -120,6 +124,25 @@ class TaskStrand(Strand):
         """The call that runs, as the user would write it; empty before the first."""
         name, args, kwargs = self._call
         return call_text(name, args, kwargs) if name else ""
+
+
+def encoded(pieces: Generator[Any, Any, Any], joined: bool) -> Iterator[list[Any]]:
+    """The bytes of what a generator yields, in parts: those of each piece as soon as it is there.
+
+    Raises TypeError for a piece that is joined and no bytes, Refused if a tail is returned, and
+    what the generator raises.
+    """
+    with closing(pieces):
+        while True:
+            try:
+                piece = next(pieces)
+            except StopIteration as end:
+                if type(end.value) is Tail:
+                    end.value.take()
+                    hint = "write `yield from` of the other generator"
+                    raise Refused("a generator cannot end with a tail", hint=hint) from None
+                return
+            yield [joinable(piece)] if joined else frame_of(piece)
 
 
 def check_outputs(call: Call, outputs: int) -> None:

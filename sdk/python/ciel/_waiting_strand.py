@@ -21,6 +21,7 @@ from ciel._inputs import answer_in_words, changed, question_in_words
 from ciel._native import Answer, Cancel, Drop, Failure, Observation, Observed
 from ciel._pickle_hooks import freezing
 from ciel._questions import ASKED
+from ciel._reading import Source
 from ciel._strand import check_may_wait, here
 from ciel._task_strand import TaskStrand
 
@@ -121,14 +122,21 @@ class WaitingStrand(EngineStrand, TaskStrand):
 
     def result(self, future: Future[Any]) -> Any:
         """Waits by parking; on other threads only reads a resolved result."""
+        return self.read(self._awaited(future))
+
+    def _awaited(self, future: Future[Any]) -> Known:
         running = here.strand
         if running is not self and running is not None:
             future._strand.check_here()
-        known = future._known
+        known: Known | None = future._known
         if known is None:
             known = self._wait_one(future)
         future._waited = True
-        return self.read(known)
+        return known
+
+    def source(self, future: Future[Any]) -> Source:
+        """As `result`, but what is in a file stays there."""
+        return self.source_of(self._awaited(future))
 
     def _wait_one(self, future: Future[Any]) -> Known:
         known: Known | None = future._known

@@ -12,22 +12,24 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ciel._atoms import ATOMS
-from ciel._call import Call
+from ciel._call import JOINED, MANY, YIELDS, Call
 from ciel._code import code_hash, find, function_of, identity_of, load_job
-from ciel._engine_strand import joined, size_of, write_file
+from ciel._engine_strand import joined, size_of, write_file, write_pieces
 from ciel._errors import ORIGIN, Cancelled, Refused, failure_of
+from ciel._frames import FORM as FRAMES
 from ciel._freeze import FrozenObject, mapping_of, object_of
 from ciel._future import Future, Known
 from ciel._json_call import json_of, with_values
-from ciel._native import Failed, File, Pending, Value
+from ciel._native import Failed, File, Incoming, Pending, Value
 from ciel._once import relieve
-from ciel._payload import BY_VALUE, MANY, OBJECT_BYTES_MIN, Unpacked
+from ciel._payload import BY_VALUE, OBJECT_BYTES_MIN, Unpacked
+from ciel._reading import Reading
 from ciel._root import as_plain, exit_failure, status_of
-from ciel._task_strand import HANDED_ON, ArgumentFailed, check_outputs, outputs_of
+from ciel._task_strand import HANDED_ON, ArgumentFailed, check_outputs, encoded, outputs_of
 from ciel._keeping_strand import KeepingProcess, KeepingStrand
 from ciel._warnings import advise
 
@@ -50,6 +52,7 @@ class WorkerStrand(KeepingStrand):
 
     _given: dict[int, Future[Any]] | None = None
     _answers_json: bool = False
+    _takes_streams: bool = False
 
     def __init__(self, process: KeepingProcess, start: Start) -> None:
         """Runs nothing of the task yet."""
@@ -75,12 +78,24 @@ class WorkerStrand(KeepingStrand):
 
     def _run_python(self, payload: Unpacked) -> None:
         self.step = payload.step
-        self.many = payload.flags & MANY != 0
+        self.gives = payload.flags & (MANY | YIELDS | JOINED)
+        self.many = self.gives & MANY != 0
         function = self._function(payload)
         args, kwargs = payload.arguments(self, len(self._inputs))
         value = self.run_call(function.__name__, function, args, kwargs)
-        if value is not HANDED_ON:
+        if self.gives & YIELDS:
+            self._write_stream(value, joined=self.gives & JOINED != 0)
+        elif value is not HANDED_ON:
             self._finish(value)
+
+    def _write_stream(self, pieces: Generator[Any, Any, Any], joined: bool) -> None:
+        """Runs a generator and writes what it yields, at once, to those who read it."""
+        self.connection.open_output(self.tag, 0, 0, "bytes" if joined else FRAMES)
+        with open(self.path(0), "wb", buffering=0) as pipe:
+            for part in encoded(pieces, joined):
+                self.process.check_forked(None)
+                write_pieces(pipe, part)
+        self._exit([])
 
     def _function(self, payload: Unpacked) -> Callable[..., Any]:
         if not payload.flags & BY_VALUE:
@@ -93,7 +108,7 @@ class WorkerStrand(KeepingStrand):
 
     def hands_on(self, call: Call) -> bool:
         """A tail runs in place while that is allowed; else it becomes a task of its own."""
-        if self._answers_json and self.is_task:
+        if (self._answers_json or self._takes_streams) and self.is_task:
             check_outputs(call, self._outputs)
         if self._may_run_here(call):
             return False
@@ -103,10 +118,10 @@ class WorkerStrand(KeepingStrand):
         return True
 
     def _may_run_here(self, call: Call) -> bool:
-        if self._answers_json:
+        if self._answers_json or self._takes_streams:
             return True
         options = call.task.options_now
-        if options.wire is not None or options.count != self._outputs:
+        if options.wire is not None or options.count != self._outputs or call.task.gives & YIELDS:
             return False
         if self.pure or not self.replaying and _clock() - self._begun > IN_PLACE_S:
             return False  # the successor of a pure task is pure only if it is declared so itself
@@ -260,6 +275,13 @@ class WorkerStrand(KeepingStrand):
             self._given = {}
         self._given[number] = made
         return made
+
+    def stream(self, number: int) -> Reading[Any]:
+        """The stream of an input; raises ArgumentFailed if its task failed before it was open."""
+        self._takes_streams = True
+        given = self._inputs[number]
+        known: Known = given if type(given) is Incoming else self._input(number)
+        return Reading(lambda: self.source_of(known))
 
     def raw(self, number: int) -> Any:
         """The bytes of an input, read-only."""

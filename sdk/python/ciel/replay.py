@@ -24,6 +24,7 @@ from ciel._future import Future
 from ciel._json_call import with_values
 from ciel._native import Failed, File, Value
 from ciel._payload import BY_VALUE, Unpacked
+from ciel._reading import Reading, Source
 from ciel._serial import SerialRun
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -47,6 +48,10 @@ class Kept:
     def future(self, number: int) -> Future[Any]:
         """An input that the task received as a future; it is resolved."""
         return self._run.root.put(self.value(number))
+
+    def stream(self, number: int) -> Reading[Any]:
+        """The stream of an input; raises CielError if it was not whole when the task failed."""
+        return Reading(Source.of_value(self.value(number)).itself)
 
     def raw(self, number: int) -> Any:
         """The bytes of an input, read-only."""

@@ -28,6 +28,7 @@ FEATURES = [
     "begun",
     "later",
     "files",
+    "streams",
 ]
 
 

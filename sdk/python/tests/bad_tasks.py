@@ -255,10 +255,9 @@ def declare(what: str) -> None:
 
     else:
 
-        @ciel.task
-        def yields() -> Any:
-            """Is a generator."""
-            yield 1
+        @ciel.task(joined=True)
+        def whole() -> Any:
+            """Yields nothing."""
 
 
 @ciel.task

@@ -76,9 +76,10 @@ def test_bad_task_fails_in_clear_words_and_hurts_no_other(
 
 
 @pytest.mark.parametrize(
-    ("what", "words"), [("async", "is async: tasks are plain"), ("generator", "is a generator")]
+    ("what", "words"),
+    [("async", "is async: tasks are plain"), ("joined", "is joined, but does not yield")],
 )
-def test_async_and_generator_tasks_are_refused_with_a_reason(
+def test_async_and_wrongly_joined_tasks_are_refused_with_a_reason(
     session: ciel.Session, what: str, words: str
 ) -> None:
     with pytest.raises(TypeError, match=words):

@@ -45,7 +45,7 @@ def test_spawn_has_the_bytes_of_its_tasks(wire: Wire) -> None:
     third, fourth = Definition("python", "fib"), Definition("wordfreq", "piece")
     connection.spawn(tag, third, b"\x80\x05", [1], action=4, handle=7, line=12)
     payload = b'{"do":"piece"}'
-    connection.spawn(tag, fourth, payload, [1 << 31], action=5, handle=8, line=0, kept=[True])
+    connection.spawn(tag, fourth, payload, [1 << 31], action=5, handle=8, line=0, modes=[1])
     connection.flush()
     frames = [read_frame(engine) for _ in range(10)]
     golden = vector("worker-spawn")
@@ -86,6 +86,17 @@ def test_options_of_a_definition_are_all_sent(wire: Wire) -> None:
     golden = vector("worker-define")
     # As in the vector, but for its id.
     assert golden[golden.index(b"*\x06job.py") :] in read_frame(engine)
+
+
+def test_outputs_that_are_streams_are_sent(wire: Wire) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    for number in range(5):
+        streams = [1] if number == 4 else []
+        definition = Definition("python", "numbers", outputs=2, streams=streams)
+        connection.spawn(tag, definition, b"", [], action=number, handle=2 * number, line=0)
+    connection.flush()
+    assert vector("worker-define-streams") in [read_frame(engine) for _ in range(10)]
 
 
 @pytest.mark.parametrize(("keep", "name"), [(True, "keep"), (False, "keep-never")])

@@ -24,6 +24,7 @@ from ciel._native import (
     File,
     Frame,
     Hello,
+    Incoming,
     Observation,
     Observed,
     Opened,
@@ -138,6 +139,7 @@ SAID: dict[str, Callable[[Connection, int], None]] = {
     ),
     "worker-open-construct": lambda c, tag: c.open_construct(tag, 3),
     "worker-open-output": lambda c, tag: c.open_output(tag, 2, 0),
+    "worker-open-output-form": lambda c, tag: c.open_output(tag, 2, 1, "frames"),
     "worker-open-reference": lambda c, tag: c.open_reference(tag, 1, 1 << 31, False),
     "worker-open-reference-must-block": lambda c, tag: c.open_reference(tag, 6, 2, True),
     "worker-write": lambda c, tag: c.write(tag, 0, b"a line\n", 3),
@@ -153,6 +155,7 @@ NOT_SAID = {
     "worker-define-keep": "is sent with a spawn, see test_definitions.py",
     "worker-define-keep-never": "is sent with a spawn, see test_definitions.py",
     "worker-define-lazy": "is sent with a spawn, see below",
+    "worker-define-streams": "is sent with a spawn, see test_definitions.py",
     "worker-ended-in-place": "counts what ran in place, see test_promoter.py",
     "worker-error": "has the column of a call",
     "worker-hello": "has the identity of loaded code",
@@ -264,6 +267,10 @@ HEARD: dict[str, "Message"] = {
         *(SAME, b"\x80\x05", [], *COUNT, POSITION, 0, 0, 1), Recording([], [], [2, 5, 300], 301),
         OPTIONS,
     ),  # fmt: skip
+    "engine-start-stream": Start(
+        *(SAME, b"", [Incoming(0, "/run/scratch/3.input.0", "frames")], *COUNT, POSITION, 0, 1, 1),
+        *(None, OPTIONS),
+    ),
 }
 NOT_HEARD = {
     "engine-define": "is kept for the starts that name it",
@@ -539,7 +546,7 @@ BAD: list[tuple[type[Exception], Callable[[Connection, Any], None]]] = [
     (ValueError, lambda c, tag: c.block(tag, [], 4, None, after=0)),
     (
         ValueError,
-        lambda c, tag: c.spawn(tag, PLAIN, b"", [1], action=0, handle=0, line=0, kept=[]),
+        lambda c, tag: c.spawn(tag, PLAIN, b"", [1], action=0, handle=0, line=0, modes=[]),
     ),
     (
         TypeError,

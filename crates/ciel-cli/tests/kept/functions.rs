@@ -2,7 +2,7 @@
 //!
 //! Commands tell on standard error that they ran; which functions ran is in the records of the run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::Value;
@@ -49,18 +49,24 @@ fn project() -> Place {
     place
 }
 
-/// The tasks that ran in the last run, but the job itself.
-fn ran(place: &Place) -> Vec<Value> {
+/// The functions of tasks that ran in the last run, once for each.
+fn functions(place: &Place) -> Vec<String> {
     let told = place.run(&["ps", "--json", "--all"]);
     let runs = told
         .stdout
         .lines()
         .map(|line| serde_json::from_str(line).unwrap());
     let id = |run: &Value| run["run"]["run"].as_str().unwrap().to_string();
-    let mut last: Value = runs.max_by_key(id).unwrap();
-    let tasks = last["tasks"].as_array_mut().unwrap();
-    tasks.retain(|task| task["what"] != "job" && !is_kept(task));
-    std::mem::take(tasks)
+    let last: Value = runs.max_by_key(id).unwrap();
+    let ran =
+        last["tasks"].as_array().unwrap().iter().filter(|task| {
+            task["executor"] == "skywriting" && task["what"] != "job" && !is_kept(task)
+        });
+    let mut names: Vec<String> = ran
+        .map(|task| task["what"].as_str().unwrap().to_string())
+        .collect();
+    names.sort();
+    names
 }
 
 fn is_kept(task: &Value) -> bool {
@@ -68,28 +74,6 @@ fn is_kept(task: &Value) -> bool {
     reasons
         .iter()
         .any(|reason| reason == "took the result that an earlier run kept")
-}
-
-/// The tasks that ran in the last run, with the reason for each; their names are different.
-pub fn ran_with_reasons(place: &Place) -> BTreeMap<String, String> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-    let tasks = ran(place);
-    let mut reasons = BTreeMap::new();
-    for task in &tasks {
-        reasons.insert(text(&task["what"]), text(&task["rerun"]));
-    }
-    assert_eq!(reasons.len(), tasks.len(), "{tasks:?}");
-    reasons
-}
-
-/// The functions of tasks that ran in the last run, once for each.
-fn functions(place: &Place) -> Vec<String> {
-    let mut ran = ran(place);
-    ran.retain(|task| task["executor"] == "skywriting");
-    let name = |task: &Value| task["what"].as_str().unwrap().to_string();
-    let mut names: Vec<String> = ran.iter().map(name).collect();
-    names.sort();
-    names
 }
 
 fn again(place: &Place, options: &[&str]) -> Ended {

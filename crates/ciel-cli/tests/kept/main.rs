@@ -2,13 +2,11 @@
 //! task that runs says why, and what is damaged is never used.
 //!
 //! Commands tell on standard error that they ran, which no result depends on. Read first:
-//! `support`; then `carrying`, `cleaning`, `compared`, `edits`,
-//! `functions`, `random`, `sharing`, `twice`.
+//! `support`; then `carrying`, `cleaning`, `compared`, `functions`, `random`, `sharing`, `twice`.
 
 mod carrying;
 mod cleaning;
 mod compared;
-mod edits;
 mod functions;
 mod random;
 mod sharing;

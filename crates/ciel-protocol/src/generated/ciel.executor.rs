@@ -206,7 +206,7 @@ pub struct Reference {
     #[prost(uint32, tag = "1")]
     pub handle: u32,
     /// What is known.
-    #[prost(oneof = "reference::State", tags = "2, 3, 5, 6")]
+    #[prost(oneof = "reference::State", tags = "2, 3, 5, 6, 7")]
     pub state: ::core::option::Option<reference::State>,
 }
 /// Nested message and enum types in `Reference`.
@@ -226,6 +226,9 @@ pub mod reference {
         /// The task that should have made it failed.
         #[prost(message, tag = "6")]
         Error(super::Failure),
+        /// Still being written, and read as it comes: an input taken as a stream.
+        #[prost(message, tag = "7")]
+        Stream(super::Stream),
     }
 }
 /// An object that is not there yet.
@@ -249,6 +252,18 @@ pub struct Concrete {
     /// As in Data.
     #[prost(string, tag = "5")]
     pub r#type: ::prost::alloc::string::String,
+}
+/// An object that is still being written.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Stream {
+    /// Absolute path of a named pipe from which its bytes come, once. The engine has both ends open:
+    /// open it without waiting for a writer. The bytes end when the task that writes them has ended
+    /// well; if it has not, the engine stops the reader.
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    /// As in Data.
+    #[prost(string, tag = "2")]
+    pub form: ::prost::alloc::string::String,
 }
 /// Why a task failed, in terms of the user's program.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -385,6 +400,9 @@ pub struct Define {
     /// The requested options; from the engine, the granted ones.
     #[prost(message, optional, tag = "7")]
     pub options: ::core::option::Option<Options>,
+    /// Outputs that others may read while the task writes them. Needs the feature "streams".
+    #[prost(uint32, repeated, tag = "8")]
+    pub streams: ::prost::alloc::vec::Vec<u32>,
 }
 /// A task to be spawned.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -492,8 +510,10 @@ pub struct OpenReference {
     #[prost(bool, tag = "3")]
     pub must_block: bool,
 }
-/// Requests a file for an output. Answered by Answer.opened. An output is opened at most once.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+/// Requests a file for an output. Answered by Answer.opened. An output is opened at most once. One
+/// that is a stream is a named pipe: it is written from its beginning to its end, closed before the
+/// exit, and never committed.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OpenOutput {
     /// Number of the request, which also names the opened file afterwards.
     #[prost(uint32, tag = "1")]
@@ -501,6 +521,9 @@ pub struct OpenOutput {
     /// Number of the output, from 0.
     #[prost(uint32, tag = "2")]
     pub output: u32,
+    /// As in Data: how to read what is written, unless it is committed with another form.
+    #[prost(string, tag = "3")]
+    pub form: ::prost::alloc::string::String,
 }
 /// Requests a file for a new object. Answered by Answer.opened.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -874,7 +897,7 @@ pub mod answer {
 /// A file to write.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Opened {
-    /// Absolute path of an empty file of the task's own.
+    /// Absolute path of an empty file of the task's own, or of a pipe.
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
 }
@@ -1081,7 +1104,8 @@ pub enum InputMode {
     Value = 0,
     /// The task gets the reference as it is, complete or not.
     Reference = 1,
-    /// The task reads the object while it is written. Refused by this engine.
+    /// The task may read the object while it is written; its own end then waits for that of the task
+    /// that writes it. Needs the feature "streams".
     Stream = 2,
 }
 impl InputMode {

@@ -1652,6 +1652,9 @@ impl serde::Serialize for Define {
         if self.options.is_some() {
             len += 1;
         }
+        if !self.streams.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Define", len)?;
         if self.id != 0 {
             struct_ser.serialize_field("id", &self.id)?;
@@ -1674,6 +1677,9 @@ impl serde::Serialize for Define {
         if let Some(v) = self.options.as_ref() {
             struct_ser.serialize_field("options", v)?;
         }
+        if !self.streams.is_empty() {
+            struct_ser.serialize_field("streams", &self.streams)?;
+        }
         struct_ser.end()
     }
 }
@@ -1691,6 +1697,7 @@ impl<'de> serde::Deserialize<'de> for Define {
             "file",
             "outputs",
             "options",
+            "streams",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -1702,6 +1709,7 @@ impl<'de> serde::Deserialize<'de> for Define {
             File,
             Outputs,
             Options,
+            Streams,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1730,6 +1738,7 @@ impl<'de> serde::Deserialize<'de> for Define {
                             "file" => Ok(GeneratedField::File),
                             "outputs" => Ok(GeneratedField::Outputs),
                             "options" => Ok(GeneratedField::Options),
+                            "streams" => Ok(GeneratedField::Streams),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -1756,6 +1765,7 @@ impl<'de> serde::Deserialize<'de> for Define {
                 let mut file__ = None;
                 let mut outputs__ = None;
                 let mut options__ = None;
+                let mut streams__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Id => {
@@ -1804,6 +1814,15 @@ impl<'de> serde::Deserialize<'de> for Define {
                             }
                             options__ = map_.next_value()?;
                         }
+                        GeneratedField::Streams => {
+                            if streams__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("streams"));
+                            }
+                            streams__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
                     }
                 }
                 Ok(Define {
@@ -1814,6 +1833,7 @@ impl<'de> serde::Deserialize<'de> for Define {
                     file: file__.unwrap_or_default(),
                     outputs: outputs__.unwrap_or_default(),
                     options: options__,
+                    streams: streams__.unwrap_or_default(),
                 })
             }
         }
@@ -4701,12 +4721,18 @@ impl serde::Serialize for OpenOutput {
         if self.output != 0 {
             len += 1;
         }
+        if !self.form.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.OpenOutput", len)?;
         if self.request != 0 {
             struct_ser.serialize_field("request", &self.request)?;
         }
         if self.output != 0 {
             struct_ser.serialize_field("output", &self.output)?;
+        }
+        if !self.form.is_empty() {
+            struct_ser.serialize_field("form", &self.form)?;
         }
         struct_ser.end()
     }
@@ -4720,12 +4746,14 @@ impl<'de> serde::Deserialize<'de> for OpenOutput {
         const FIELDS: &[&str] = &[
             "request",
             "output",
+            "form",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Request,
             Output,
+            Form,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -4749,6 +4777,7 @@ impl<'de> serde::Deserialize<'de> for OpenOutput {
                         match value {
                             "request" => Ok(GeneratedField::Request),
                             "output" => Ok(GeneratedField::Output),
+                            "form" => Ok(GeneratedField::Form),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -4770,6 +4799,7 @@ impl<'de> serde::Deserialize<'de> for OpenOutput {
             {
                 let mut request__ = None;
                 let mut output__ = None;
+                let mut form__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Request => {
@@ -4788,11 +4818,18 @@ impl<'de> serde::Deserialize<'de> for OpenOutput {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::Form => {
+                            if form__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("form"));
+                            }
+                            form__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(OpenOutput {
                     request: request__.unwrap_or_default(),
                     output: output__.unwrap_or_default(),
+                    form: form__.unwrap_or_default(),
                 })
             }
         }
@@ -6135,6 +6172,9 @@ impl serde::Serialize for Reference {
                 reference::State::Error(v) => {
                     struct_ser.serialize_field("error", v)?;
                 }
+                reference::State::Stream(v) => {
+                    struct_ser.serialize_field("stream", v)?;
+                }
             }
         }
         struct_ser.end()
@@ -6152,6 +6192,7 @@ impl<'de> serde::Deserialize<'de> for Reference {
             "concrete",
             "value",
             "error",
+            "stream",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -6161,6 +6202,7 @@ impl<'de> serde::Deserialize<'de> for Reference {
             Concrete,
             Value,
             Error,
+            Stream,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -6187,6 +6229,7 @@ impl<'de> serde::Deserialize<'de> for Reference {
                             "concrete" => Ok(GeneratedField::Concrete),
                             "value" => Ok(GeneratedField::Value),
                             "error" => Ok(GeneratedField::Error),
+                            "stream" => Ok(GeneratedField::Stream),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -6244,6 +6287,13 @@ impl<'de> serde::Deserialize<'de> for Reference {
                                 return Err(serde::de::Error::duplicate_field("error"));
                             }
                             state__ = map_.next_value::<::std::option::Option<_>>()?.map(reference::State::Error)
+;
+                        }
+                        GeneratedField::Stream => {
+                            if state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("stream"));
+                            }
+                            state__ = map_.next_value::<::std::option::Option<_>>()?.map(reference::State::Stream)
 ;
                         }
                     }
@@ -7679,6 +7729,114 @@ impl<'de> serde::Deserialize<'de> for Start {
             }
         }
         deserializer.deserialize_struct("ciel.executor.Start", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Stream {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.path.is_empty() {
+            len += 1;
+        }
+        if !self.form.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Stream", len)?;
+        if !self.path.is_empty() {
+            struct_ser.serialize_field("path", &self.path)?;
+        }
+        if !self.form.is_empty() {
+            struct_ser.serialize_field("form", &self.form)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Stream {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "path",
+            "form",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Path,
+            Form,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "path" => Ok(GeneratedField::Path),
+                            "form" => Ok(GeneratedField::Form),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Stream;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Stream")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Stream, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut path__ = None;
+                let mut form__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Path => {
+                            if path__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("path"));
+                            }
+                            path__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Form => {
+                            if form__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("form"));
+                            }
+                            form__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Stream {
+                    path: path__.unwrap_or_default(),
+                    form: form__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Stream", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for TailSpawn {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_model::{
     Class, CodeIdentity, Descriptor, Input, InputMode, Keeping, Options, Payload, Reached, Refused,
-    Site,
+    Site, Streams,
 };
 use ciel_workers::{Callee, SpawnCall};
 use serde_json::Value;
@@ -27,6 +27,8 @@ pub(crate) struct Request {
     pub(crate) reached: Reached,
     pub(crate) inputs: Vec<Input>,
     pub(crate) outputs: u32,
+    /// Those that the caller declares as streams, rather than its arguments.
+    pub(crate) streams: Streams,
     /// The arguments; null for a call that is not one of an executor by name.
     pub(crate) arguments: Value,
     pub(crate) options: Arc<Options>,
@@ -53,7 +55,10 @@ impl Request {
             Replay::IfUseful => recorded || self.options.retries > 0,
             Replay::Always => true,
         };
-        let streams = executor.streams(&self.arguments, self.outputs);
+        let streams = match self.streams.outputs.is_empty() {
+            true => executor.streams(&self.arguments, self.outputs),
+            false => self.streams,
+        };
         let options = executor.options(self.options);
         let class = executor.launch().class(&options);
         Arc::new(Descriptor {
@@ -135,6 +140,7 @@ impl Callee for Called {
             label: label.unwrap_or_else(|| executor.name().clone()),
             inputs: inputs.collect(),
             outputs: call.outputs,
+            streams: call.streams,
             arguments,
             options: call.options,
             pure: call.pure,

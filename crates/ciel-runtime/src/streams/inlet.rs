@@ -6,10 +6,11 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 
 use ciel_graph::{Assignment, Carriage, Event, Step, StreamInput};
-use ciel_model::{Failure, FailureKind, Handle, Value, limits};
+use ciel_model::{Failure, FailureKind, Form, Handle, Label, Value, limits};
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -20,12 +21,19 @@ use crate::engine::Engine;
 use crate::sources::{Flow, Source};
 use crate::spawning::watched;
 
-/// An input that a process reads while it is written. It is given up when this is dropped.
+/// An input that a task reads while it is written. It is given up when this is dropped.
 pub(crate) struct Inlet {
     /// The reading end, until the process has it.
     pub(crate) descriptor: Option<OwnedFd>,
     source: Arc<Source>,
     copying: Option<JoinHandle<()>>,
+}
+
+impl Inlet {
+    /// How its bytes are read.
+    pub(crate) fn form(&self) -> &Form {
+        &self.source.form
+    }
 }
 
 impl Drop for Inlet {
@@ -84,11 +92,12 @@ pub(crate) fn attach(
         source.store();
         follow(source).map(Attached::Stream)
     });
-    attached.map_err(|error: io::Error| {
-        let message = format!("cannot read a stream: {error}");
-        let label = assignment.label.clone();
-        Box::new(Failure::new(FailureKind::TaskError, label, message))
-    })
+    attached.map_err(|error| unreadable(&assignment.label, &error))
+}
+
+fn unreadable(task: &Label, error: &io::Error) -> Box<Failure> {
+    let message = format!("cannot read a stream: {error}");
+    Box::new(Failure::new(FailureKind::TaskError, task.clone(), message))
 }
 
 fn may_be_direct(core: &Core, source: &Source, assignment: &Assignment) -> bool {
@@ -97,9 +106,38 @@ fn may_be_direct(core: &Core, source: &Source, assignment: &Assignment) -> bool 
         .may_be_direct(producer, source.index, assignment.task)
 }
 
+/// Makes a task that opens files by name the reader of one of its inputs: it finds the pipe at that
+/// path, of which these are both ends.
+///
+/// # Errors
+/// The failure of the task if the system refuses a pipe.
+pub(crate) fn attach_by_name(
+    engine: &Engine,
+    assignment: &Assignment,
+    stream: StreamInput,
+    (path, ends): (&Path, OwnedFd),
+) -> Result<Attached, Box<Failure>> {
+    let attached = engine.with(|core, _| {
+        let Some(source) = core.streams.get(&stream.name).cloned() else {
+            let value = core.graph().ended_stream(assignment.task, stream.input);
+            return Ok(value.map_or(Attached::Gone, Attached::Value));
+        };
+        source.store();
+        // Until the reader has opened the pipe, this end keeps what is in it.
+        let reader = engine.folder.scratch().reading_end(path)?;
+        carry_over(source, reader, ends).map(Attached::Stream)
+    });
+    attached.map_err(|error| unreadable(&assignment.label, &error))
+}
+
 /// A pipe into which the file of a source is copied as it grows.
 fn follow(source: Arc<Source>) -> io::Result<Inlet> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    carry_over(source, reader, writer)
+}
+
+/// From now on what comes into the file of a source comes out of that pipe.
+fn carry_over(source: Arc<Source>, reader: OwnedFd, writer: OwnedFd) -> io::Result<Inlet> {
     // A smaller pipe is slower, and that is all.
     let _ = rustix::pipe::fcntl_setpipe_size(&writer, limits::STREAM_PIPE_BYTES);
     rustix::io::ioctl_fionbio(&writer, true)?;

@@ -4,6 +4,7 @@
 //! keeps the pipe open: so a producer that dies is no end of file for its reader, and a reader that
 //! leaves is no broken pipe for the producer. Read next: `inlet`.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ciel_graph::{Assignment, Carriage, Event, Step};
-use ciel_model::{Failure, FailureKind, Name, limits};
+use ciel_model::{Failure, FailureKind, Form, Label, Name, limits};
 use ciel_node::AttemptKey;
 use rustix::pipe::{SpliceFlags, splice};
 use tokio::io::Interest;
@@ -35,9 +36,9 @@ pub(crate) enum Carried {
     Passed,
 }
 
-/// The open outputs of one process. They are closed when this is dropped.
-pub(crate) struct Outlets<'a> {
-    engine: &'a Engine,
+/// The open outputs of one task that runs. They are closed when this is dropped.
+pub(crate) struct Outlets {
+    engine: Arc<Engine>,
     attempt: AttemptKey,
     open: Vec<Outlet>,
 }
@@ -50,17 +51,30 @@ struct Outlet {
     running: Option<(oneshot::Sender<bool>, JoinHandle<io::Result<Flow>>)>,
 }
 
-impl<'a> Outlets<'a> {
+/// Where the bytes of an output come out, and where they are stored.
+pub(crate) struct Place {
+    /// What the producer writes to.
+    pub(crate) pipe: PathBuf,
+    /// Both ends of that.
+    pub(crate) ends: OwnedFd,
+    /// The file that becomes the object.
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+    /// How the bytes are read.
+    pub(crate) form: Form,
+}
+
+impl Outlets {
     /// None open yet.
-    pub(crate) fn new(engine: &'a Engine, attempt: AttemptKey) -> Outlets<'a> {
+    pub(crate) fn new(engine: &Arc<Engine>, attempt: AttemptKey) -> Outlets {
         Outlets {
-            engine,
+            engine: engine.clone(),
             attempt,
             open: Vec::new(),
         }
     }
 
-    /// Makes the pipes that the process will write to in place of files.
+    /// Makes the pipes that a process will write to in place of files.
     ///
     /// # Errors
     /// The failure of the task if the system refuses one.
@@ -72,37 +86,58 @@ impl<'a> Outlets<'a> {
         for index in assignment.descriptor.streams.outputs.iter().copied() {
             let (pipe, ends) = desk.output_pipe(index)?;
             let (path, file) = desk.growing_output(index)?;
-            let name = assignment.label.name.output(u64::from(index));
-            let trouble = |error: io::Error| {
-                let message = format!("cannot use the pipe of output {index}: {error}");
-                let label = assignment.label.clone();
-                Box::new(Failure::new(FailureKind::TaskError, label, message))
-            };
-            // A smaller pipe is slower, and that is all.
-            let _ = rustix::pipe::fcntl_setpipe_size(&ends, limits::STREAM_PIPE_BYTES);
-            let ends = watched(ends.as_fd(), Interest::READABLE).map_err(trouble)?;
-            let (flow, changes) = watch::channel(Flow::Open);
-            let source = Arc::new(Source {
-                producer: self.attempt,
-                index,
+            let form = Form::Bytes;
+            let place = Place {
                 pipe,
-                file,
-                flow,
-            });
-            let (ended, end) = oneshot::channel();
-            let carrying = tokio::task::spawn_local(carry(source.clone(), ends, changes, end));
-            self.engine.lock().streams.insert(name, source);
-            self.open.push(Outlet {
-                index,
-                name,
+                ends,
                 path,
-                running: Some((ended, carrying)),
-            });
+                file,
+                form,
+            };
+            self.open(&assignment.label, index, place)?;
         }
         Ok(())
     }
 
-    /// The process has started: others may read.
+    /// From now on what comes out of the pipe of an output is carried on.
+    ///
+    /// # Errors
+    /// The failure of the task if the system refuses that.
+    pub(crate) fn open(
+        &mut self,
+        task: &Label,
+        index: u32,
+        place: Place,
+    ) -> Result<(), Box<Failure>> {
+        let name = task.name.output(u64::from(index));
+        // A smaller pipe is slower, and that is all.
+        let _ = rustix::pipe::fcntl_setpipe_size(&place.ends, limits::STREAM_PIPE_BYTES);
+        let ends = watched(place.ends.as_fd(), Interest::READABLE).map_err(|error| {
+            let message = format!("cannot use the pipe of output {index}: {error}");
+            Box::new(Failure::new(FailureKind::TaskError, task.clone(), message))
+        })?;
+        let (flow, changes) = watch::channel(Flow::Open);
+        let source = Arc::new(Source {
+            producer: self.attempt,
+            index,
+            pipe: place.pipe,
+            file: place.file,
+            form: place.form,
+            flow,
+        });
+        let (ended, end) = oneshot::channel();
+        let carrying = tokio::task::spawn_local(carry(source.clone(), ends, changes, end));
+        self.engine.lock().streams.insert(name, source);
+        self.open.push(Outlet {
+            index,
+            name,
+            path: place.path,
+            running: Some((ended, carrying)),
+        });
+        Ok(())
+    }
+
+    /// The task writes: others may read.
     pub(crate) fn tell_opened(&self) {
         for outlet in &self.open {
             let step = Step::OpenOutput {
@@ -119,13 +154,13 @@ impl<'a> Outlets<'a> {
         }
     }
 
-    /// The process has ended, well or not; gives what has become of each output.
+    /// The task has ended, well or not; gives what has become of each output.
     ///
     /// # Errors
     /// The failure of the task if its bytes could not be stored.
     pub(crate) async fn end(
         &mut self,
-        assignment: &Assignment,
+        task: &Label,
         is_well: bool,
     ) -> Result<Vec<(u32, Carried)>, Box<Failure>> {
         let mut all = Vec::with_capacity(self.open.len());
@@ -147,18 +182,14 @@ impl<'a> Outlets<'a> {
                     _ => FailureKind::TaskError,
                 };
                 let message = format!("cannot store its output {index}: {error}");
-                Err(Box::new(Failure::new(
-                    kind,
-                    assignment.label.clone(),
-                    message,
-                )))
+                Err(Box::new(Failure::new(kind, task.clone(), message)))
             }
         };
         all.into_iter().map(carried).collect()
     }
 }
 
-impl Drop for Outlets<'_> {
+impl Drop for Outlets {
     fn drop(&mut self) {
         let mut core = self.engine.lock();
         for outlet in &self.open {

@@ -9,6 +9,7 @@ use ciel_model::{Label, Pool, limits};
 use ciel_node::WorkerKey;
 use ciel_protocol::EncodeError;
 use ciel_protocol::wire::EngineMessage;
+use ciel_protocol::wire::worker_message::Kind;
 use ciel_workers::{Conversation, Effect, Gone, Input, Show, WorkerExitReason, shutdown};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
@@ -94,6 +95,9 @@ impl<'a> Driver<'a> {
             let deadline = self.conversation.next_deadline();
             let deadline = deadline.map(|at| Instant::from_std(engine.instant_of(at)));
             let input = self.connection.next(commands, deadline).await;
+            if let Some(tag) = ended_well(&input) {
+                self.workers.streams.end(tag).await;
+            }
             let mut host = WorkerHost::new(self.workers, self.connection.pid);
             let now = engine.now();
             self.conversation
@@ -160,6 +164,17 @@ impl<'a> Driver<'a> {
         self.perform();
         let mut core = self.workers.engine.lock();
         core.worker_pids.remove(&self.worker);
+    }
+}
+
+/// The tag of the task that ends well with that.
+fn ended_well(input: &Input) -> Option<u32> {
+    match input {
+        Input::Message(message) => match message.kind {
+            Some(Kind::Exit(_)) => Some(message.tag),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_engine::{Caller, Event, Reply};
-use ciel_graph::{Assignment, Output};
-use ciel_model::{Audit, Content, Digest, Failure, Handle, Hasher, Label, Name, TaskKey};
+use ciel_graph::{Assignment, Output, StreamInput};
+use ciel_model::{Audit, Content, Digest, Failure, Form, Handle, Hasher, Label, Name, TaskKey};
 use ciel_node::AttemptKey;
-use ciel_workers::{Callee, Failed, Host, Json, Scratch};
+use ciel_workers::{Callee, Failed, Found, Host, Json, Scratch};
 
 use super::Workers;
 use crate::engine::Engine;
@@ -209,7 +209,38 @@ impl Host for WorkerHost<'_> {
         self.stored(task, path.map_err(ObjectError::from))
     }
 
+    fn open_stream(
+        &mut self,
+        task: &Assignment,
+        scratch: Scratch,
+        output: u32,
+        form: Form,
+    ) -> Failed<PathBuf> {
+        let opened = self.workers.streams.open(task, scratch, output, form);
+        self.stored(&task.label, opened)?
+    }
+
+    fn end_stream(
+        &mut self,
+        _task: &Label,
+        scratch: Scratch,
+        output: u32,
+    ) -> Failed<Option<PathBuf>> {
+        self.workers.streams.take(scratch.tag, output)
+    }
+
+    fn find_stream(
+        &mut self,
+        task: &Assignment,
+        scratch: Scratch,
+        input: StreamInput,
+    ) -> Failed<Found> {
+        let found = self.workers.streams.find(task, scratch, input);
+        self.stored(&task.label, found)?
+    }
+
     fn clear(&mut self, scratch: Scratch) {
+        self.workers.streams.close(scratch.tag);
         let folders = self.engine().folder.scratch();
         // What cannot be removed now goes with the run's folder.
         let _ = folders.clear(scratch.name.0, scratch.tag);

@@ -3,7 +3,8 @@
 //! What a worker's messages mean is decided by [`ciel_workers::Conversation`], a pure machine; this
 //! module is its shell. The parts: `startup` (a process becomes a worker), `drive` (from hello to
 //! its end, as one future), `connection` (its process, its socket, what it prints), `host` (the
-//! engine and the store, as a conversation asks them). All of it lives on the input/output thread.
+//! engine and the store, as a conversation asks them), `streams` (what their tasks read and write
+//! while it is written). All of it lives on the input/output thread.
 //! It does not know why a task runs in which worker; that is the node's business. Read next:
 //! `drive`.
 
@@ -11,6 +12,7 @@ mod connection;
 mod drive;
 mod host;
 mod startup;
+mod streams;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -27,6 +29,7 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use self::host::WorkerHost;
+use self::streams::TaskStreams;
 use crate::engine::Engine;
 use crate::kept::{PRINTED_BYTES_MAX, Segment};
 use crate::ordered_files;
@@ -89,6 +92,8 @@ pub(crate) struct Workers {
     shown: RefCell<FxHashMap<TaskKey, u64>>,
     /// What tasks have printed whose results may be kept; none of what is too much.
     printed: RefCell<FxHashMap<TaskKey, Printed>>,
+    /// What tasks write and read while it is written.
+    streams: TaskStreams,
     /// The last tag that was given to a start.
     tag: Cell<u32>,
     /// Conversations that have not ended.
@@ -114,6 +119,7 @@ impl Workers {
             options: engine.settings.task_options(),
         };
         Rc::new(Workers {
+            streams: TaskStreams::new(&engine),
             rules,
             engine,
             spawning,

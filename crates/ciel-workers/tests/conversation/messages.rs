@@ -115,7 +115,11 @@ pub fn open_reference(request: u32, handle: u32, must_block: bool) -> Kind {
 }
 
 pub fn open_output(request: u32, output: u32) -> Kind {
-    Kind::OpenOutput(OpenOutput { request, output })
+    Kind::OpenOutput(OpenOutput {
+        request,
+        output,
+        form: "frames".to_string(),
+    })
 }
 
 pub fn open_construct(request: u32) -> Kind {

@@ -206,7 +206,7 @@ fn message_that_is_not_allowed_fails_its_task_alone() {
         ),
         (
             after_spawn(spawn(1, 1, 5, &[(0, 2)])),
-            "it spawned a task with a stream as an input",
+            "it spawned a task with a stream, but its worker and this engine did not agree to",
         ),
         (
             vec![(0, define(5, "none", 1)), (1, spawn(0, 0, 5, &[]))],

@@ -109,5 +109,6 @@ fn of_reference(reference: &Reference) -> &'static str {
         State::Concrete(_) => "file",
         State::Value(_) => "value",
         State::Error(_) => "error",
+        State::Stream(_) => "stream",
     }
 }

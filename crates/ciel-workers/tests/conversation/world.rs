@@ -10,16 +10,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Caller, Effect as Order, Engine, Event, Reply};
-use ciel_graph::{self as graph, Assignment, Output, Policy, Step};
+use ciel_graph::{self as graph, Assignment, Carriage, Output, Policy, Step, StreamInput};
 use ciel_model::{
-    AttemptNumber, Audit, Class, Content, Descriptor, Digest, Failure, Handle, Input as TaskInput,
-    Label, Micros, Name, Options, Pool, Refused, Resources, TaskKey,
+    AttemptNumber, Audit, Class, Content, Descriptor, Digest, Failure, Form, Handle,
+    Input as TaskInput, Label, Micros, Name, Options, Pool, Refused, Resources, TaskKey,
 };
 use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 use ciel_protocol::wire::{Hello, PoolPolicy, WorkerMessage, worker_message::Kind};
 use ciel_workers::{
-    Callee, Conversation, Effect, Failed, Gone, Host, Input, Json, Rules, Scratch, SpawnCall,
-    WorkerExitReason,
+    Callee, Conversation, Effect, Failed, Found, Gone, Host, Input, Json, Rules, Scratch,
+    SpawnCall, WorkerExitReason,
 };
 
 use super::words;
@@ -226,6 +226,46 @@ impl Host for Machines {
         Ok(self.path(scratch, what, bytes))
     }
 
+    fn open_stream(
+        &mut self,
+        task: &Assignment,
+        scratch: Scratch,
+        output: u32,
+        _form: Form,
+    ) -> Failed<PathBuf> {
+        let step = Step::OpenOutput {
+            index: output,
+            carriage: Carriage::Stored,
+        };
+        let (task, attempt) = (task.task, task.attempt);
+        let opened = graph::Event::TaskStepped {
+            task,
+            attempt,
+            step,
+        };
+        self.tell(vec![opened.into()]);
+        Ok(self.path(scratch, &format!("stream.{output}"), b""))
+    }
+
+    fn end_stream(
+        &mut self,
+        _task: &Label,
+        scratch: Scratch,
+        output: u32,
+    ) -> Failed<Option<PathBuf>> {
+        Ok(Some(self.path(scratch, &format!("stream.{output}"), b"x")))
+    }
+
+    fn find_stream(
+        &mut self,
+        _task: &Assignment,
+        scratch: Scratch,
+        input: StreamInput,
+    ) -> Failed<Found> {
+        let pipe = self.path(scratch, &format!("input.{}", input.input.0), b"");
+        Ok(Found::Stream(pipe, Form::Bytes))
+    }
+
     fn clear(&mut self, scratch: Scratch) {
         let folder = format!("/scratch/{}/", scratch.tag);
         self.files
@@ -247,6 +287,7 @@ impl Callee for Pooled {
             class: Class::Pooled(Pool::new(self.0.as_str(), 1)),
             inputs: inputs.collect(),
             outputs: call.outputs,
+            streams: call.streams,
             options: call.options,
             pure: call.pure == Some(true),
             ..task()

@@ -1,0 +1,146 @@
+//! Streams of tasks in workers: the pipes that they open by name.
+//!
+//! A worker writes an output into a named pipe, and reads an input from one; the engine has both
+//! ends of each, and closes them with the task. It does not know what the bytes mean. Read next:
+//! `crate::streams`, for the way that they take.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ciel_graph::{Assignment, StreamInput};
+use ciel_model::{Form, Label};
+use ciel_node::AttemptKey;
+use ciel_workers::{Failed, Found, Scratch};
+use rustc_hash::FxHashMap;
+
+use crate::engine::Engine;
+use crate::objects::ObjectError;
+use crate::streams::{Attached, Carried, Inlet, Outlets, Place, attach_by_name};
+
+/// The streams of all tasks in workers, by the tags of their starts.
+pub(super) struct TaskStreams {
+    engine: Arc<Engine>,
+    tasks: RefCell<FxHashMap<u32, Ends>>,
+}
+
+/// The streams of one start of a task.
+struct Ends {
+    task: Label,
+    outlets: Outlets,
+    /// What has become of outputs whose task ends.
+    carried: Failed<Vec<(u32, Carried)>>,
+    /// Kept while the task reads.
+    inlets: Vec<Inlet>,
+}
+
+impl TaskStreams {
+    pub(super) fn new(engine: &Arc<Engine>) -> TaskStreams {
+        TaskStreams {
+            engine: engine.clone(),
+            tasks: RefCell::default(),
+        }
+    }
+
+    fn with<R>(&self, task: &Assignment, tag: u32, act: impl FnOnce(&mut Ends) -> R) -> R {
+        let mut tasks = self.tasks.borrow_mut();
+        let ends = tasks.entry(tag).or_insert_with(|| Ends {
+            task: task.label.clone(),
+            outlets: Outlets::new(
+                &self.engine,
+                AttemptKey {
+                    task: task.task,
+                    number: task.attempt,
+                },
+            ),
+            carried: Ok(Vec::new()),
+            inlets: Vec::new(),
+        });
+        act(ends)
+    }
+
+    /// Opens an output, which others may read from now on; gives its pipe.
+    ///
+    /// # Errors
+    /// The store's; inside, the failure of the task if the system refuses a pipe.
+    pub(super) fn open(
+        &self,
+        task: &Assignment,
+        scratch: Scratch,
+        output: u32,
+        form: Form,
+    ) -> Result<Failed<PathBuf>, ObjectError> {
+        let folders = self.engine.folder.scratch();
+        let (name, tag) = (scratch.name.0, scratch.tag);
+        let (pipe, ends) = folders.pipe(name, tag, &format!("output.{output}"))?;
+        let (path, file) = folders.growing(name, tag, &format!("stream.{output}"))?;
+        let place = Place {
+            pipe: pipe.clone(),
+            ends,
+            path,
+            file,
+            form,
+        };
+        Ok(self.with(task, tag, |ends| {
+            ends.outlets.open(&task.label, output, place)?;
+            ends.outlets.tell_opened();
+            Ok(pipe)
+        }))
+    }
+
+    /// What a task that starts finds in place of an input that it takes as a stream.
+    ///
+    /// # Errors
+    /// As for [`TaskStreams::open`].
+    pub(super) fn find(
+        &self,
+        task: &Assignment,
+        scratch: Scratch,
+        input: StreamInput,
+    ) -> Result<Failed<Found>, ObjectError> {
+        let folders = self.engine.folder.scratch();
+        let purpose = format!("input.{}", input.input.0);
+        let (path, ends) = folders.pipe(scratch.name.0, scratch.tag, &purpose)?;
+        let attached = attach_by_name(&self.engine, task, input, (&path, ends));
+        Ok(attached.map(|attached| match attached {
+            Attached::Stream(inlet) => {
+                let form = inlet.form().clone();
+                self.with(task, scratch.tag, |ends| ends.inlets.push(inlet));
+                Found::Stream(path, form)
+            }
+            Attached::Value(value) => Found::Value(value),
+            Attached::Gone => Found::Gone,
+        }))
+    }
+
+    /// The task of that start is about to end well: takes what is left in its pipes.
+    pub(super) async fn end(&self, tag: u32) {
+        let Some(mut ends) = self.tasks.borrow_mut().remove(&tag) else {
+            return;
+        };
+        ends.carried = ends.outlets.end(&ends.task, true).await;
+        self.tasks.borrow_mut().insert(tag, ends);
+    }
+
+    /// What has become of an output of a task that ends: the file with its bytes, or none if its
+    /// one reader has them.
+    ///
+    /// # Errors
+    /// The failure of the task if its bytes could not be stored.
+    pub(super) fn take(&self, tag: u32, output: u32) -> Failed<Option<PathBuf>> {
+        let tasks = self.tasks.borrow();
+        let ends = tasks.get(&tag).expect("its output is open");
+        let carried = ends.carried.as_ref().map_err(Clone::clone)?;
+        let found = carried.iter().find(|(index, _)| *index == output);
+        Ok(match found.expect("it was carried to its end") {
+            (_, Carried::Stored(path)) => Some(path.clone()),
+            (_, Carried::Passed) => None,
+        })
+    }
+
+    /// Nothing more of that start comes: its streams are closed.
+    pub(super) fn close(&self, tag: u32) {
+        let ends = self.tasks.borrow_mut().remove(&tag);
+        drop(ends);
+    }
+}

@@ -1,0 +1,127 @@
+"""`Reading`: what `Future.stream()` returns, to be iterated, or passed to a task.
+
+A task that is given one starts as soon as the stream is open, and reads it while it is written. The
+reader of a stream in place is told when its task has ended. This module does not know where the
+bytes come from: a strand finds the `Source`. Read next: `_frames.py`; docs/pipelines.md.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, NamedTuple, TypeVar, cast
+
+from ciel import _frames
+from ciel._errors import CielError, NotSerializable, as_told
+from ciel._pickle_hooks import freezing, thaw_stream
+
+if TYPE_CHECKING:
+    from ciel._future import Future
+
+T_co = TypeVar("T_co", covariant=True)
+
+STREAMED = frozenset({_frames.FORM, "bytes"})
+"""The forms of objects that can be read from a file as they come."""
+
+
+class Source(NamedTuple):
+    """Where a stream comes from: a file of that form, or a value that is whole."""
+
+    form: str
+    file: BinaryIO | None
+    value: Any = None
+
+    @staticmethod
+    def of_value(value: Any) -> Source:
+        """A value that is there: bytes are a file."""
+        if isinstance(value, bytes):
+            return Source("bytes", io.BytesIO(value))
+        return Source("", None, value)
+
+    def itself(self) -> Source:
+        """This source, for a reading of what is there already."""
+        return self
+
+    def pieces(self) -> Iterator[Any]:
+        """Values as they were yielded; the lines of bytes; the parts of any other value."""
+        if self.file is None:
+            return iter(self.value)
+        return _frames.values_from(self.file) if self.form == _frames.FORM else iter(self.file)
+
+
+class Reading(Generic[T_co]):
+    """The pieces of a stream, in order and once.
+
+    They are the values that a generator task has yielded, or the lines of bytes, each with its end.
+    A task that is passed a reading gets its pieces while they are written.
+    """
+
+    __slots__ = ("_find", "_future", "_pieces")
+
+    def __init__(self, find: Callable[[], Source], future: Future[Any] | None = None) -> None:
+        """`find` waits for the stream, and is called at the first use."""
+        self._find = find
+        self._future = future
+        self._pieces: Iterator[Any] | None = None
+
+    def __iter__(self) -> Reading[T_co]:
+        """Returns itself."""
+        return self
+
+    def __next__(self) -> T_co:
+        """The next piece, as soon as it is there.
+
+        Raises the exception of the task that makes the stream if it has failed.
+        """
+        if self._pieces is None:
+            self._pieces = self._source().pieces()
+        return cast(T_co, next(self._pieces))
+
+    def open(self) -> BinaryIO:
+        """The bytes of the stream as a binary file, which can be read once.
+
+        Raises CielError if the stream has values instead of bytes, or has been iterated.
+        """
+        if self._pieces is not None:
+            raise CielError("this stream is being iterated: call .stream() of the future again")
+        source = self._source()
+        if source.file is None or source.form != "bytes":
+            raise CielError(
+                "open() is for bytes, and these are values",
+                hint="iterate over .stream(), or declare the generator: @ciel.task(joined=True)",
+            )
+        self._pieces = iter(source.file)
+        return source.file
+
+    def _source(self) -> Source:
+        try:
+            return self._find()
+        except BaseException as error:  # without the frames of this package
+            raise as_told(error)
+
+    @property
+    def unread(self) -> Future[Any]:
+        """The future of the stream, of which nothing was read.
+
+        Raises NotSerializable if something was, or if the stream was passed on before.
+        """
+        if self._future is None or self._pieces is not None:
+            raise NotSerializable(
+                "a stream that is being read cannot be passed on",
+                hint="pass future.stream() to each of its readers",
+            )
+        return self._future
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Returns the reference while ciel freezes arguments; refuses any other pickle."""
+        number = freezing.number
+        if number is None or not freezing.takes_streams:
+            raise NotSerializable(
+                "a stream cannot be a result or a part of one: pass future.stream() to a task",
+            )
+        self.unread  # noqa: B018
+        return (thaw_stream, (number(self),))
+
+    def __repr__(self) -> str:
+        """Names the future."""
+        return f"<stream of {self._future!r}>" if self._future is not None else "<stream>"

@@ -1,73 +1,81 @@
 //! The arguments of a plain call as a pickle: the bytes that `pickle.dumps((args,), 5)` gives.
 //!
 //! So a call has the same payload, whoever has packed it. Only what is common is written here:
-//! small numbers, text, bytes, `None`. It knows no tasks. Read next: `stack.rs`;
+//! numbers, text, bytes, `None`, and tuples of these. It knows no tasks. Read next: `stack.rs`;
 //! `sdk/python/ciel/_payload.py` packs everything else.
 
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{IntoPyDict, PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple};
 
 /// Bytes of a call that are written here, at most: longer ones make a task of a call.
 const BYTES_MAX: usize = 3 << 10;
 
+/// Tuples inside one another, at most.
+pub const DEPTH_MAX: usize = 8;
+
 const BEGIN: [u8; 3] = [0x80, 5, 0x95];
 const MEMOIZE: u8 = 0x94;
+
+/// What a pickle would write once: that has to be Python's, if it is there twice.
+type Memo = Vec<*mut pyo3::ffi::PyObject>;
 
 /// Appends the pickle of `(args,)` to `to`, or nothing if there are no arguments; false if one of
 /// them is not to be written here: then `to` is of no use.
 pub fn append(to: &mut Vec<u8>, args: &Bound<'_, PyTuple>) -> bool {
-    let count = args.len();
-    if count == 0 {
+    if args.is_empty() {
         return true;
     }
     to.extend(BEGIN);
     let length_at = to.len();
     to.extend([0; 8]);
-    if count > 3 {
-        to.push(b'(');
+    if !append_tuple(to, args, &mut Memo::new(), 0) {
+        return false;
     }
-    for (place, value) in args.iter_borrowed().enumerate() {
-        if !append_value(to, &value) || is_repeated(args, place, &value) {
-            return false;
-        }
-    }
-    to.push(match count {
-        1 => 0x85,
-        2 => 0x86,
-        3 => 0x87,
-        _ => b't',
-    });
-    to.extend([MEMOIZE, 0x85, MEMOIZE, b'.']);
+    to.extend([0x85, MEMOIZE, b'.']);
     let length = (to.len() - length_at - 8) as u64;
     to[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
     length < BYTES_MAX as u64
 }
 
-/// Whether a value that a pickle would write once is among the arguments before.
-fn is_repeated(args: &Bound<'_, PyTuple>, place: usize, value: &Bound<'_, PyAny>) -> bool {
-    let is_memoized =
-        value.is_exact_instance_of::<PyString>() || value.is_exact_instance_of::<PyBytes>();
-    is_memoized
-        && args
-            .iter_borrowed()
-            .take(place)
-            .any(|before| before.is(value))
+fn append_tuple(
+    to: &mut Vec<u8>,
+    parts: &Bound<'_, PyTuple>,
+    memo: &mut Memo,
+    depth: usize,
+) -> bool {
+    let count = parts.len();
+    if count > 3 {
+        to.push(b'(');
+    }
+    for part in parts.iter_borrowed() {
+        if !append_value(to, &part, memo, depth) || to.len() > 2 * BYTES_MAX {
+            return false;
+        }
+    }
+    match count {
+        0 => to.push(b')'),
+        1..=3 => to.extend([0x84 + count as u8, MEMOIZE]),
+        _ => to.extend([b't', MEMOIZE]),
+    }
+    true
 }
 
-fn append_value(to: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> bool {
+fn append_value(to: &mut Vec<u8>, value: &Bound<'_, PyAny>, memo: &mut Memo, depth: usize) -> bool {
     if value.is_exact_instance_of::<PyInt>() {
-        return value.extract::<i64>().is_ok_and(|number| {
-            append_number(to, number);
-            true
-        });
+        return match value.extract::<i64>() {
+            Ok(number) => append_number(to, number),
+            Err(_) => append_long(to, value).unwrap_or_default(),
+        };
     }
     if value.is_none() {
         to.push(b'N');
     } else if let Ok(text) = value.cast_exact::<PyString>() {
-        return text.to_str().is_ok_and(|text| {
-            append_sized(to, [0x8c, b'X'], text.as_bytes());
-            text.len() < BYTES_MAX
-        });
+        return is_new(memo, value)
+            && text.to_str().is_ok_and(|text| {
+                append_sized(to, [0x8c, b'X'], text.as_bytes());
+                text.len() < BYTES_MAX
+            });
     } else if let Ok(number) = value.cast_exact::<PyFloat>() {
         to.push(b'G');
         to.extend(number.value().to_be_bytes());
@@ -76,11 +84,40 @@ fn append_value(to: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> bool {
     } else if let Ok(bytes) = value.cast_exact::<PyBytes>() {
         let bytes = bytes.as_bytes();
         append_sized(to, [b'C', b'B'], bytes);
-        return bytes.len() < BYTES_MAX;
+        return is_new(memo, value) && bytes.len() < BYTES_MAX;
+    } else if let Ok(parts) = value.cast_exact::<PyTuple>() {
+        let is_known = !parts.is_empty() && !is_new(memo, value);
+        return !is_known && depth < DEPTH_MAX && append_tuple(to, parts, memo, depth + 1);
     } else {
         return false;
     }
     true
+}
+
+/// Notes a value; false if it was noted before.
+fn is_new(memo: &mut Memo, value: &Bound<'_, PyAny>) -> bool {
+    let is_new = !memo.contains(&value.as_ptr());
+    memo.push(value.as_ptr());
+    is_new
+}
+
+/// A number beyond 64 bits, as little as it needs; false if that is more than 255 bytes.
+fn append_long(to: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = value.py();
+    let bits: usize = value.call_method0(intern!(py, "bit_length"))?.extract()?;
+    let count = bits / 8 + 1;
+    let Ok(length) = u8::try_from(count) else {
+        return Ok(false);
+    };
+    let signed = [("signed", true)].into_py_dict(py)?;
+    let bytes = value.call_method(intern!(py, "to_bytes"), (count, "little"), Some(&signed))?;
+    let bytes = bytes.cast::<PyBytes>()?.as_bytes();
+    // A negative power of two needs no byte of its own for the sign.
+    let is_spare = bytes[count - 1] == 0xff && bytes[count - 2] & 0x80 != 0;
+    let needed = count - usize::from(is_spare);
+    to.extend([0x8a, length - u8::from(is_spare)]);
+    to.extend(&bytes[..needed]);
+    Ok(true)
 }
 
 /// Text or bytes, behind the first code and a length of one byte, or the second and one of four.
@@ -99,7 +136,7 @@ fn append_sized(to: &mut Vec<u8>, codes: [u8; 2], bytes: &[u8]) {
     to.push(MEMOIZE);
 }
 
-fn append_number(to: &mut Vec<u8>, number: i64) {
+fn append_number(to: &mut Vec<u8>, number: i64) -> bool {
     if let Ok(byte) = u8::try_from(number) {
         to.extend([b'K', byte]);
     } else if let Ok(short) = u16::try_from(number) {
@@ -125,6 +162,7 @@ fn append_number(to: &mut Vec<u8>, number: i64) {
         to.extend([0x8a, count as u8]);
         to.extend(&bytes[..count]);
     }
+    true
 }
 
 /// As `pickle.dumps((args,), 5)`, or nothing without arguments; `None` for values that are not

@@ -3,7 +3,6 @@
 //!
 //! It does not know when a declaration is sent. Read next: `connection.rs`.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
@@ -11,6 +10,7 @@ use ciel_protocol::limits::DEFINITIONS_MAX;
 use ciel_protocol::wire::{Define, FunctionCode, Site};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
+use rustc_hash::FxHashMap;
 
 use crate::options::TaskOptions;
 use crate::reference::number;
@@ -89,7 +89,7 @@ impl Definition {
 /// The definitions that the engine has of Python.
 #[derive(Default)]
 pub struct Sent {
-    ids: HashMap<u64, u32>,
+    ids: FxHashMap<u64, u32>,
 }
 
 impl Sent {
@@ -114,7 +114,7 @@ impl Sent {
 /// The definitions that Python has of the engine.
 #[derive(Default)]
 pub struct Received {
-    known: HashMap<u32, Entry>,
+    known: FxHashMap<u32, Entry>,
 }
 
 /// A definition of the engine; what Python sees of it is made at the first start.

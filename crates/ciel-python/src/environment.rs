@@ -2,51 +2,128 @@
 //!
 //! `setenv` keeps every value that it ever saw, so a worker of a million tasks would grow by a
 //! million strings. Here the variable is memory of this module that is overwritten. It knows no
-//! tasks. Read next: `names.rs`, which makes seeds.
+//! tasks. Read next: `names.rs`, which makes seeds; `sdk/python/ciel/_random.py`, by which Python
+//! shows what is told here.
 
 use std::ffi::{c_char, c_int};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 unsafe extern "C" {
     fn getenv(name: *const c_char) -> *const c_char;
     fn putenv(entry: *const c_char) -> c_int;
 }
 
-const ENTRY: &[u8] = b"CIEL_TASK_SEED=";
+const ENTRY: &[u8; 15] = b"CIEL_TASK_SEED=";
 
-/// Bytes of the entry: its name, 20 digits at most, and the end.
-const ENTRY_BYTES: usize = ENTRY.len() + 21;
+/// Bytes before the entry: with them its digits begin at a word.
+const BEFORE_BYTES: usize = 1;
 
-/// The entry itself, which the environment points to.
-static PLACE: [AtomicU8; ENTRY_BYTES] = [const { AtomicU8::new(0) }; ENTRY_BYTES];
+/// Words before the digits.
+const HEAD_WORDS: usize = 2;
+
+/// Digits of a seed, at most.
+const DIGITS_MAX: usize = 20;
+
+/// Words of the digits, and of the end behind them.
+const DIGITS_WORDS: usize = 3;
+
+/// The entry itself, which the environment points to, behind `BEFORE_BYTES` others.
+static PLACE: [AtomicU64; HEAD_WORDS + DIGITS_WORDS] =
+    [const { AtomicU64::new(0) }; HEAD_WORDS + DIGITS_WORDS];
+
+/// A seed as the environment has it: decimal digits, and zeros behind them.
+#[derive(Clone, Copy)]
+pub struct Digits([u64; DIGITS_WORDS]);
+
+impl Digits {
+    /// Those of a seed.
+    pub fn of(seed: u64) -> Digits {
+        let mut text = [0u8; 8 * DIGITS_WORDS];
+        let (mut place, mut left) = (DIGITS_MAX, seed);
+        while left >= 10 {
+            place -= 2;
+            let pair = (left % 100) as u8;
+            text[place..place + 2].copy_from_slice(&[b'0' + pair / 10, b'0' + pair % 10]);
+            left /= 100;
+        }
+        if left > 0 || place == DIGITS_MAX {
+            place -= 1;
+            text[place] = b'0' + left as u8;
+        }
+        text.copy_within(place..DIGITS_MAX, 0);
+        text[DIGITS_MAX - place..DIGITS_MAX].fill(0);
+        Digits(words(&text))
+    }
+
+    /// What was told last.
+    pub fn told() -> Digits {
+        let mut told = [0; DIGITS_WORDS];
+        for (word, place) in told.iter_mut().zip(&PLACE[HEAD_WORDS..]) {
+            *word = place.load(Ordering::Relaxed);
+        }
+        Digits(told)
+    }
+
+    /// Tells them to an environment that has the variable, and has not changed since. To be called
+    /// by one thread only; others may read the environment meanwhile.
+    pub fn tell(self) {
+        for (place, word) in PLACE[HEAD_WORDS..].iter().zip(self.0) {
+            place.store(word, Ordering::Relaxed);
+        }
+    }
+
+    fn text(self) -> Vec<u8> {
+        let bytes = self.0.iter().flat_map(|word| word.to_ne_bytes());
+        bytes.take_while(|byte| *byte != 0).collect()
+    }
+}
 
 /// Makes `seed` the value of `CIEL_TASK_SEED` that processes inherit from now on. To be called by
 /// one thread only; others may read the environment meanwhile.
 #[pyfunction]
 pub fn tell_seed(seed: u64) {
-    for (place, byte) in PLACE.iter().zip(ENTRY) {
-        place.store(*byte, Ordering::Relaxed);
+    let mut head = [0; 8 * HEAD_WORDS];
+    head[BEFORE_BYTES..].copy_from_slice(ENTRY);
+    for (place, word) in PLACE.iter().zip(words::<HEAD_WORDS>(&head)) {
+        place.store(word, Ordering::Relaxed);
     }
-    tell_digits(seed.to_string().as_bytes());
-    let entry = PLACE.as_ptr().cast::<c_char>();
-    // SAFETY: `PLACE` lives as long as the process, has the layout of bytes, and always holds an
-    // end, since its last byte is never anything else. `getenv` receives a terminated name, and its
-    // result is only compared. `putenv` keeps the pointer and writes nothing; it is skipped when
-    // the entry exists already, so threads that read meanwhile see no other array.
-    unsafe {
-        if getenv(c"CIEL_TASK_SEED".as_ptr()) != entry.add(ENTRY.len()) {
-            putenv(entry);
+    Digits::of(seed).tell();
+    if !has_entry() {
+        // SAFETY: `PLACE` lives as long as the process, has the layout of bytes, and always holds
+        // an end, since its last byte is never anything else. `putenv` keeps the pointer and writes
+        // nothing; it is skipped when the entry exists already, so threads that read meanwhile see
+        // no other array.
+        unsafe {
+            putenv(entry());
         }
     }
 }
 
-/// As `tell_seed`, with the decimal digits of the seed, for an environment that has the variable
-/// and has not changed since.
-pub fn tell_digits(digits: &[u8]) {
-    let text = digits.iter().copied().chain([0]);
-    for (place, byte) in PLACE[ENTRY.len()..].iter().zip(text) {
-        place.store(byte, Ordering::Relaxed);
+/// The value of `CIEL_TASK_SEED` that processes inherit; `None` if that is another one than
+/// `tell_seed` has told.
+#[pyfunction]
+pub fn told_seed(py: Python<'_>) -> Option<Bound<'_, PyBytes>> {
+    has_entry().then(|| PyBytes::new(py, &Digits::told().text()))
+}
+
+fn entry() -> *const c_char {
+    PLACE.as_ptr().cast::<c_char>().wrapping_add(BEFORE_BYTES)
+}
+
+/// Whether the environment has the entry.
+fn has_entry() -> bool {
+    // SAFETY: `getenv` receives a terminated name, and its result is only compared.
+    let found = unsafe { getenv(c"CIEL_TASK_SEED".as_ptr()) };
+    found == entry().wrapping_add(ENTRY.len())
+}
+
+fn words<const COUNT: usize>(bytes: &[u8]) -> [u64; COUNT] {
+    let mut words = [0; COUNT];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = u64::from_ne_bytes(bytes.try_into().expect("a chunk has the bytes of a word"));
     }
+    words
 }

@@ -9,10 +9,14 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use pyo3::{ffi, intern};
 
 use crate::definitions::Definition;
+use crate::outside::is_at;
 use crate::stack;
 
 /// Functions in which a task is spawned that are kept; in others, each spawn is Python's.
 const SPAWNERS_MAX: usize = 8;
+
+/// Places in one function whose lines are kept.
+const LINES_MAX: usize = 16;
 
 /// A global that the function captures: the namespace, its name, its value.
 type Captured = (Py<PyDict>, Py<PyString>, Py<PyAny>);
@@ -35,7 +39,15 @@ pub struct Known {
     captured: Vec<Captured>,
     file: Py<PyString>,
     /// Code that spawns it, in that file.
-    spawners: Vec<Py<PyAny>>,
+    spawners: Vec<Spawner>,
+}
+
+/// Code in which a task is spawned.
+struct Spawner {
+    code: Py<PyAny>,
+    /// Lines of spawns, each with its place in the code. Python reads through the code's table of
+    /// lines for each of them.
+    lines: Vec<(i64, u32)>,
 }
 
 #[pymethods]
@@ -77,13 +89,23 @@ impl Function {
     ) -> PyResult<Py<PyAny>> {
         let py = slf.py();
         if kwargs.is_none_or(|kwargs| kwargs.is_empty())
-            && let Some(future) = stack::spawn(slf, args)?
+            && let Some(future) = stack::spawn(slf, args, None)?
         {
             return Ok(future);
         }
         let kwargs = kwargs.cloned().unwrap_or_else(|| PyDict::new(py));
         let spawned = slf.call_method1(intern!(py, "_spawned_here"), (args, kwargs))?;
         Ok(spawned.unbind())
+    }
+
+    /// Spawns a plain call natively, on behalf of that line of a file; `None` if it is Python's.
+    fn spawn_from(
+        slf: &Bound<'_, Function>,
+        args: &Bound<'_, PyTuple>,
+        file: &Bound<'_, PyString>,
+        line: u32,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        stack::spawn(slf, args, Some((file, line)))
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
@@ -99,40 +121,74 @@ impl Function {
 }
 
 impl Known {
-    /// Whether code that spawns the function is in the file that is known.
-    pub fn is_spawned_by(&mut self, code: &Bound<'_, PyAny>) -> bool {
-        if self.spawners.iter().any(|one| one.is(code)) {
-            return true;
+    /// Whether that is the file that is known.
+    ///
+    /// # Errors
+    /// Those of Python.
+    pub fn is_in(&self, file: &Bound<'_, PyString>) -> PyResult<bool> {
+        Ok(file.is(&self.file) || file.as_any().eq(&self.file)?)
+    }
+
+    /// The line of the Python function that runs, if that is in the file that is known.
+    ///
+    /// # Errors
+    /// Those of Python.
+    pub fn line_now(&mut self, py: Python<'_>) -> PyResult<Option<u32>> {
+        let Some((frame, code)) = running(py) else {
+            return Ok(None);
+        };
+        let found = self.spawners.iter_mut().find(|one| one.code.is(&code));
+        if let Some(spawner) = found {
+            return spawner.line_in(&frame).map(Some);
         }
-        let py = code.py();
-        let file = code.getattr(intern!(py, "co_filename"));
-        let is_its = file.is_ok_and(|file| file.eq(&self.file).unwrap_or(false));
-        if is_its && self.spawners.len() < SPAWNERS_MAX {
-            self.spawners.push(code.clone().unbind());
+        let file = code.bind(py).getattr(intern!(py, "co_filename"))?;
+        if !file.eq(&self.file)? {
+            return Ok(None);
         }
-        is_its
+        if self.spawners.len() < SPAWNERS_MAX {
+            let lines = Vec::new();
+            self.spawners.push(Spawner { code, lines });
+        }
+        Ok(Some(line_of(&frame)))
     }
 
     /// Whether the globals that it captures are as they were.
     pub fn is_unchanged(&self, py: Python<'_>) -> bool {
-        self.captured.iter().all(|(namespace, name, value)| {
-            let found = namespace.bind(py).get_item(name.bind(py));
-            found.is_ok_and(|found| found.is_some_and(|found| found.is(value)))
-        })
+        let mut captured = self.captured.iter();
+        captured.all(|(namespace, name, value)| is_at(namespace, name, value, py))
     }
 }
 
-/// The code and the line of the Python function that runs; `None` if none does.
-pub fn place_now(py: Python<'_>) -> Option<(Bound<'_, PyAny>, u32)> {
-    // SAFETY: this thread is attached to the interpreter. The frame is borrowed and belongs to the
-    // function that has called, which does not end meanwhile; its code is a new reference.
+impl Spawner {
+    /// The line at which a frame of its code is.
+    fn line_in(&mut self, frame: &Bound<'_, PyAny>) -> PyResult<u32> {
+        let place: i64 = frame.getattr(intern!(frame.py(), "f_lasti"))?.extract()?;
+        if let Some((_, line)) = self.lines.iter().find(|(known, _)| *known == place) {
+            return Ok(*line);
+        }
+        let line = line_of(frame);
+        if self.lines.len() < LINES_MAX {
+            self.lines.push((place, line));
+        }
+        Ok(line)
+    }
+}
+
+/// The Python function that runs, and its code; `None` if none does.
+fn running(py: Python<'_>) -> Option<(Bound<'_, PyAny>, Py<PyAny>)> {
+    // SAFETY: this thread is attached to the interpreter. The frame is borrowed and becomes a new
+    // reference; its code is one.
     unsafe {
         let frame = ffi::PyEval_GetFrame();
-        if frame.is_null() {
-            return None;
-        }
-        let line = u32::try_from(ffi::PyFrame_GetLineNumber(frame)).unwrap_or(0);
+        let whole = Bound::from_borrowed_ptr_or_opt(py, frame.cast())?;
         let code = ffi::PyFrame_GetCode(frame).cast::<ffi::PyObject>();
-        Some((Bound::from_owned_ptr_or_opt(py, code)?, line))
+        Some((whole, Bound::from_owned_ptr_or_opt(py, code)?.unbind()))
     }
+}
+
+/// The line at which a frame is, 0 if that is unknown.
+fn line_of(frame: &Bound<'_, PyAny>) -> u32 {
+    // SAFETY: this thread is attached to the interpreter, and the object is a frame.
+    let line = unsafe { ffi::PyFrame_GetLineNumber(frame.as_ptr().cast()) };
+    u32::try_from(line).unwrap_or(0)
 }

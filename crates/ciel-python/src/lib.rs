@@ -36,6 +36,7 @@ mod ordered_file;
 mod ordered_strand;
 mod outgoing;
 mod outside;
+mod plain;
 mod prefetch;
 mod promoter;
 mod record;
@@ -63,7 +64,7 @@ mod native {
         Shutdown, Start,
     };
     #[pymodule_export]
-    use crate::environment::tell_seed;
+    use crate::environment::{tell_seed, told_seed};
     #[pymodule_export]
     use crate::failure::{Failure, Frame};
     #[pymodule_export]

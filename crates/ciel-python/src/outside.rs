@@ -7,17 +7,10 @@
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ciel_model::Name;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::{ffi, intern};
 use rustix::fs::SeekFrom;
-
-use crate::environment::tell_digits;
-use crate::names::seed_of_name;
-
-/// The variable of the environment with the seed of a task.
-const SEED: &[u8] = b"CIEL_TASK_SEED";
 
 /// What belongs to the process, and not to a strand.
 pub struct Outside {
@@ -29,16 +22,14 @@ pub struct Outside {
     /// The `ProcessState`, its list of changes, and the streams that strands begin with.
     state: Py<PyAny>,
     changes: Py<PyList>,
-    streams: [Py<PyAny>; 2],
+    streams: [(Py<PyString>, Py<PyAny>); 2],
     /// The names of the module `sys`, and its modules.
     system: Py<PyDict>,
     modules: Py<PyDict>,
     loops: Py<PyString>,
-    /// Counts threads.
+    /// Counts threads; and the count without any, of which an interpreter has one object.
     threads: Py<PyAny>,
-    /// The mapping behind `os.environ`, and the name of the seed in it.
-    texts: Py<PyDict>,
-    seed: Py<PyBytes>,
+    none: Py<PyAny>,
 }
 
 impl Outside {
@@ -48,20 +39,19 @@ impl Outside {
     /// Those of Python, if one of them is missing.
     pub fn new(captured: Bound<'_, PyAny>, state: Bound<'_, PyAny>) -> PyResult<Outside> {
         let py = captured.py();
-        let texts = py.import("os")?.getattr("environ")?.getattr("_data")?;
         let mut outside = Outside {
             file: -1,
             read: AtomicU64::new(0),
             captured: captured.unbind(),
             changes: state.getattr("changes")?.extract()?,
-            streams: [py.None(), py.None()],
+            streams: ["stdout", "stderr"]
+                .map(|name| (PyString::intern(py, name).unbind(), py.None())),
             state: state.unbind(),
             system: py.import("sys")?.dict().unbind(),
             modules: py.import("sys")?.getattr("modules")?.extract()?,
             loops: PyString::intern(py, "asyncio.events").unbind(),
             threads: py.import("_thread")?.getattr("_count")?.unbind(),
-            texts: texts.extract()?,
-            seed: PyBytes::new(py, SEED).unbind(),
+            none: 0u8.into_pyobject(py)?.into_any().unbind(),
         };
         outside.renew(py)?;
         Ok(outside)
@@ -77,10 +67,9 @@ impl Outside {
         let read: u64 = captured.getattr(intern!(py, "_read"))?.extract()?;
         self.read.store(read, Ordering::Relaxed);
         let state = self.state.bind(py);
-        self.streams = [
-            state.getattr(intern!(py, "stdout"))?.unbind(),
-            state.getattr(intern!(py, "stderr"))?.unbind(),
-        ];
+        for (name, stream) in &mut self.streams {
+            *stream = state.getattr(&*name)?.unbind();
+        }
         Ok(())
     }
 
@@ -102,54 +91,46 @@ impl Outside {
 
     /// Whether the strand that runs has changed the state of the process, or has threads.
     pub fn is_touched(&self, py: Python<'_>) -> bool {
-        let names = [intern!(py, "stdout"), intern!(py, "stderr")];
-        let is_same = |(name, own): (&Bound<'_, PyString>, &Py<PyAny>)| {
-            let found = self.system.bind(py).get_item(name);
-            found.is_ok_and(|found| found.is_some_and(|found| found.is(own)))
-        };
-        !names.into_iter().zip(&self.streams).all(is_same)
+        let mut streams = self.streams.iter();
+        !streams.all(|(name, own)| is_at(&self.system, name, own, py))
             || !self.changes.bind(py).is_empty()
             || self.has_threads(py)
     }
 
     fn has_threads(&self, py: Python<'_>) -> bool {
         let count = self.threads.call0(py);
-        count
-            .and_then(|count| count.extract::<u64>(py))
-            .map_or(true, |count| count != 0)
+        count.map_or(true, |count| !count.is(&self.none))
     }
 
     /// Whether an event loop runs in this thread.
     pub fn has_event_loop(&self, py: Python<'_>) -> bool {
-        let found = self.modules.bind(py).get_item(self.loops.bind(py));
-        let Ok(Some(events)) = found else {
+        let Some(events) = found_at(&self.modules, &self.loops, py) else {
             return false;
         };
+        let events = events.to_owned();
         let running = events.call_method0(intern!(py, "_get_running_loop"));
         running.map_or(true, |running| !running.is_none())
     }
+}
 
-    /// Tells the seed of a task, as `_random.tell_seed` does; the text of the one before.
-    ///
-    /// # Errors
-    /// Those of Python, which has no memory.
-    pub fn tell_seed(&self, py: Python<'_>, name: Name) -> PyResult<Py<PyAny>> {
-        let texts = self.texts.bind(py);
-        let before = texts.get_item(self.seed.bind(py))?;
-        let digits = seed_of_name(name).to_string();
-        tell_digits(digits.as_bytes());
-        texts.set_item(self.seed.bind(py), PyBytes::new(py, digits.as_bytes()))?;
-        Ok(before.map_or_else(|| py.None(), Bound::unbind))
-    }
+/// Whether a dictionary has that very value at a name; an error is none.
+pub fn is_at(names: &Py<PyDict>, name: &Py<PyString>, value: &Py<PyAny>, py: Python<'_>) -> bool {
+    found_at(names, name, py).is_some_and(|found| found.is(value))
+}
 
-    /// Tells a seed again whose text `tell_seed` has given.
-    ///
-    /// # Errors
-    /// Those of Python, which has no memory.
-    pub fn restore_seed(&self, py: Python<'_>, text: Py<PyAny>) -> PyResult<()> {
-        if let Ok(digits) = text.bind(py).cast::<PyBytes>() {
-            tell_digits(digits.as_bytes());
+/// What a dictionary has at a name: `get_item` makes a reference of its own for each look.
+fn found_at<'a, 'py>(
+    names: &'a Py<PyDict>,
+    name: &Py<PyString>,
+    py: Python<'py>,
+) -> Option<Borrowed<'a, 'py, PyAny>> {
+    // SAFETY: this thread is attached to the interpreter, and the objects are of these types. What
+    // is found is borrowed from the dictionary; callers use it before other code runs.
+    unsafe {
+        let found = ffi::PyDict_GetItemWithError(names.as_ptr(), name.as_ptr());
+        if found.is_null() {
+            ffi::PyErr_Clear();
         }
-        self.texts.bind(py).set_item(self.seed.bind(py), text)
+        Borrowed::from_ptr_or_opt(py, found)
     }
 }

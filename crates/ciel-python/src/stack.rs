@@ -15,22 +15,22 @@ use ciel_model::Name;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple, PyType};
+use pyo3::types::{PyList, PyString, PyTuple, PyType};
 
 use crate::arguments;
 use crate::counted::Counted;
-use crate::function::{Function, place_now};
+use crate::environment::Digits;
+use crate::function::Function;
 use crate::future_state::{Call, FutureState, Owner, State};
 use crate::inside::Inside;
 use crate::levels::Child;
+use crate::names::seed_of_name;
 use crate::outside::Outside;
+use crate::plain::is_small;
 use crate::promoter::Promoter;
 
 /// Strands in place above one another; the innermost spawns tasks.
 pub const DEPTH_MAX: u32 = 200;
-
-/// Bytes of a result that is shared, at most.
-const SMALL_BYTES_MAX: usize = 4 << 10;
 
 /// Payloads whose memory is kept for others.
 const SPARE_MAX: usize = 64;
@@ -67,8 +67,8 @@ struct Level {
     strand: Running,
     /// Switches to its greenlet.
     switch: Py<PyAny>,
-    /// The seed of the strand below it, as text; and the future of its result.
-    below: Option<(Py<PyAny>, Py<FutureState>)>,
+    /// The seed of the strand below it, and the future of its result.
+    below: Option<(Digits, Py<FutureState>)>,
 }
 
 /// A strand that runs.
@@ -278,16 +278,21 @@ pub fn note_freezing(one_more: bool) {
     };
 }
 
-/// Keeps a call, and gives the future of its result, if nothing else is to be done for it.
+/// A file, and a line in it.
+type Place<'a, 'py> = (&'a Bound<'py, PyString>, u32);
+
+/// Keeps a call, and gives the future of its result, if nothing else is to be done for it. It is
+/// spawned at `place`, or where the Python function is that runs.
 ///
 /// # Errors
 /// Those of Python.
 pub(crate) fn spawn(
     task: &Bound<'_, Function>,
     args: &Bound<'_, PyTuple>,
+    place: Option<Place<'_, '_>>,
 ) -> PyResult<Option<Py<PyAny>>> {
     match here(task.py()) {
-        Some(stack) => spawn_plain(&stack, task, args),
+        Some(stack) => spawn_plain(&stack, task, args, place),
         None => Ok(None),
     }
 }
@@ -296,18 +301,23 @@ fn spawn_plain(
     stack: &Bound<'_, Stack>,
     task: &Bound<'_, Function>,
     args: &Bound<'_, PyTuple>,
+    place: Option<Place<'_, '_>>,
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = task.py();
     let mut function = task.borrow_mut();
     let Some(known) = &mut function.known else {
         return Ok(None);
     };
-    let Some((code, line)) = place_now(py) else {
-        return Ok(None);
-    };
-    if !known.is_spawned_by(&code) || !known.is_unchanged(py) {
+    if !known.is_unchanged(py) {
         return Ok(None);
     }
+    let line = match place {
+        Some((file, line)) => known.is_in(file)?.then_some(line),
+        None => known.line_now(py)?,
+    };
+    let Some(line) = line else {
+        return Ok(None);
+    };
     let connection = stack.borrow().promoter.get().connection().clone_ref(py);
     let definition = connection.get().id_of(py, known.definition.bind(py))?;
     let mut stack = stack.borrow_mut();
@@ -508,8 +518,9 @@ pub fn begin(future: &Bound<'_, FutureState>) -> PyResult<Option<Begun>> {
     let level = Level {
         strand: Running::Inside(Py::new(py, inside)?),
         switch: switch.clone_ref(py),
-        below: Some((stack.outside.tell_seed(py, child)?, future.clone().unbind())),
+        below: Some((Digits::told(), future.clone().unbind())),
     };
+    Digits::of(seed_of_name(child)).tell();
     stack.levels.push(level);
     Ok(Some((
         switch,
@@ -550,7 +561,7 @@ pub fn end(value: Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     let ended = stack.levels.pop().expect("it was the innermost");
     stack.idle.bind(py).append(ended.switch)?;
     let (seed, future) = ended.below.expect("it has begun in place of another");
-    stack.outside.restore_seed(py, seed)?;
+    seed.tell();
     let next = stack.switch(py);
     drop(stack);
     let mut future = future.bind(py).borrow_mut();
@@ -574,22 +585,4 @@ fn constructor_of(class: &Bound<'_, PyType>) -> PyResult<ffi::newfunc> {
             slot,
         ))
     }
-}
-
-/// Whether a value is plain, and costs little to share.
-fn is_small(value: &Bound<'_, PyAny>) -> bool {
-    use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString};
-    if value.is_exact_instance_of::<PyInt>() {
-        return value.extract::<i64>().is_ok();
-    }
-    if let Ok(text) = value.cast_exact::<PyString>() {
-        return text.len().is_ok_and(|length| length < SMALL_BYTES_MAX);
-    }
-    if let Ok(bytes) = value.cast_exact::<PyBytes>() {
-        return bytes.as_bytes().len() < SMALL_BYTES_MAX;
-    }
-    value.is_none()
-        || value.is_exact_instance_of::<PyFloat>()
-        || value.is_exact_instance_of::<PyBool>()
-        || value.is_exact_instance_of::<PyComplex>()
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, Generic, Protocol, TypeVar, cast, overload
 
-from ciel._atoms import ATOMS
+from ciel._atoms import SHARED
 from ciel._errors import Cancelled, NotSerializable, as_told
 from ciel._native import FutureState, begin
 from ciel._no_value import NoValue
@@ -112,7 +112,7 @@ class Future(FutureState, NoValue, Generic[T_co]):
             if begun is not None:
                 switch, function, args = begun
                 value = switch(function, args)
-                if type(value) in ATOMS:
+                if type(value) in SHARED:
                     return cast(T_co, value)
                 return self._continued(value)
         self._wait(timeout)

@@ -132,12 +132,20 @@ def map(  # noqa: A001
     each = call_of(function, (), {}, frame.f_code.co_filename, frame.f_lineno)
     ahead: deque[Future[R]] = deque()
     for items in zip(*iterables, strict=False):
-        call = Call(each.task, (*each.args, *items), each.kwargs, each.file, each.line)
-        ahead.append(spawned(call)[0])
+        ahead.append(_spawned_for(each, (*each.args, *items)))
         if len(ahead) >= window:
             yield ahead.popleft().result()
     while ahead:
         yield ahead.popleft().result()
+
+
+def _spawned_for(each: Call, args: tuple[Any, ...]) -> Future[Any]:
+    """Spawns a call with other arguments: natively if it is plain."""
+    task, file, line = each.task, each.file, each.line
+    future = None if each.kwargs else task.spawn_from(args, file, line)
+    if future is not None:
+        return cast("Future[Any]", future)
+    return spawned(Call(task, args, each.kwargs, file, line))[0]
 
 
 class Scope:

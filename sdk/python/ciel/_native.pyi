@@ -756,6 +756,9 @@ class Function:
     def spawn(self, *args: Any, **kwargs: Any) -> Any:
         """Spawns a call: natively if it is plain, else by `_spawned_here`."""
 
+    def spawn_from(self, args: tuple[Any, ...], file: str, line: int) -> Any:
+        """Spawns a plain call natively, for that line of a file; `None` if it is Python's to do."""
+
 DEPTH_MAX: int
 """Strands in place above one another; the innermost spawns tasks."""
 
@@ -848,6 +851,12 @@ def seed_of(position: bytes) -> int:
 
 def tell_seed(seed: int) -> None:
     """Makes `seed` the CIEL_TASK_SEED that processes inherit; one thread calls it."""
+
+def told_seed() -> bytes | None:
+    """The seed that `tell_seed` or a child has told, as processes inherit it.
+
+    `None` if `CIEL_TASK_SEED` has another value, or none.
+    """
 
 def hash_of(data: Buffer) -> bytes:
     """The first 16 bytes of the BLAKE3 hash of contiguous unsigned bytes; other threads run."""

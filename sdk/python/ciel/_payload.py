@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from ciel._atoms import ATOMS
+from ciel._atoms import ATOMS, is_plain
 from ciel._code import Identity, current_identity
 from ciel._faults import explained_call
 from ciel._freeze import Frozen, freeze, thaw
@@ -86,7 +86,7 @@ def pack(call: Call, store: Store, step: int = 0) -> Packed:
     args = call.args
     if not call.kwargs and identity.data is None:
         for value in args:
-            if type(value) not in ATOMS:
+            if not is_plain(value):
                 break
         else:
             flags = 1 | task.gives
@@ -121,7 +121,7 @@ def atoms_of(call: Call) -> tuple[Any, ...] | None:
     if call.kwargs:
         return None
     for value in call.args:
-        if type(value) not in ATOMS:
+        if not is_plain(value):
             return None
     return call.args
 

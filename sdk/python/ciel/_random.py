@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import ItemsView, ValuesView
 from typing import Any
 
 from ciel import _native
@@ -23,7 +24,9 @@ def tell_seed(seed: int) -> None:
     An assignment to `os.environ` for each task would make the C library keep every value for ever.
     """
     _native.tell_seed(seed)
-    _TEXTS[_NAME] = b"%d" % seed
+    texts = _Environment.texts
+    if type(texts) is not Texts or _NAME not in texts:
+        texts[_NAME] = b"%d" % seed
 
 
 def task_rng() -> random.Random:
@@ -37,5 +40,36 @@ def task_rng() -> random.Random:
     return strand.generator
 
 
-_TEXTS: Any = getattr(os.environ, "_data", {})
-"""The mapping behind `os.environ`; assignments to it do not reach the C library."""
+class Texts(dict[bytes, bytes]):
+    """The mapping behind `os.environ` of a worker.
+
+    Children that begin natively tell their seed to the environment alone; here it is what the
+    environment says.
+    """
+
+    def __getitem__(self, name: bytes) -> bytes:
+        """As of any mapping."""
+        told = _native.told_seed() if name == _NAME and name in self else None
+        return super().__getitem__(name) if told is None else told
+
+    def items(self) -> ItemsView[bytes, bytes]:  # type: ignore[override]
+        """As of any mapping."""
+        return {name: self[name] for name in self}.items()
+
+    def values(self) -> ValuesView[bytes]:  # type: ignore[override]
+        """As of any mapping."""
+        return {name: self[name] for name in self}.values()
+
+
+class _Environment:
+    """The mapping behind `os.environ`; assignments to it do not reach the C library."""
+
+    texts: Any = getattr(os.environ, "_data", {})
+
+
+def follow_environment() -> None:
+    """Lets `os.environ` show the seeds that native code tells."""
+    if type(_Environment.texts) is not Texts:
+        texts = _Environment.texts = Texts(_Environment.texts)
+        for mapping in (os.environ, os.environb):
+            setattr(mapping, "_data", texts)  # noqa: B010

@@ -32,6 +32,7 @@ from ciel._keeping_strand import InsideStrand, KeepingStrand
 from ciel._light_strand import LightStrand
 from ciel._native import Cancel, Drop, Resume, Shutdown, Start
 from ciel._process_state import ProcessState
+from ciel._random import follow_environment
 from ciel._scheduler import Scheduler
 from ciel._strand import here, note_worker
 from ciel._task import Task
@@ -147,6 +148,7 @@ class WorkerProcess:
     def keep_children(self, idle_path: str) -> None:
         """Strands keep children; the engine says in that file whether a core is idle."""
         path = idle_path if os.path.exists(idle_path) else None
+        follow_environment()
         promoter = self.promoter = _native.Promoter(self.connection, path)
         scheduler = self._scheduler
         scheduler.end_inside = self._end_inside  # type: ignore[method-assign]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -68,10 +69,20 @@ def behaves(how, n):
             plain.spawn(n)
     elif how == "large":
         return "x" * 5000
+    elif how == "numbers":
+        return -(7 ** (40 + n)), plain.spawn(1 << 100).result(), plain.spawn(7**2000).result()
+    elif how == "tuples":
+        shown = plain.spawn((n, ("text", b"bytes", ()), 1.5)).result()
+        return shown, plain.spawn(((((((((n,),),),),),),),)).result(), ("x" * 3000, "y" * 3000)
+    elif how == "inside":
+        inside = plain.spawn((n, [n])).result()
+        inside[1].append(n)
+        return inside
     return (os.environ.get("CHANGED"), os.getcwd() == "/", SET.get(), n)
 
 HOW = ["plain", "prints", "writes", "commands", "raises", "lists", "tails", "changes", "threads",
-       "random", "leaves", "asks", "passes", "hands", "scopes", "large"]
+       "random", "leaves", "asks", "passes", "hands", "scopes", "large", "numbers", "tuples",
+       "inside"]
 
 @ciel.task
 def parent(first):
@@ -183,3 +194,184 @@ def main():
 """,
     )
     assert _run(job, options=("-j1",)).value == [45, 10, 0]
+
+
+SEEDS = """
+import os
+import subprocess
+import ciel
+
+KEY = "CIEL_TASK_SEED"
+
+@ciel.task
+def plain(n):
+    return n
+
+def told():
+    printed = subprocess.run(["printenv", KEY], capture_output=True, text=True, check=True)
+    assert KEY in os.environ and f"'{KEY}': '{os.environ[KEY]}'" in repr(os.environ)
+    assert os.environ[KEY] in os.environ.values()
+    return {
+        os.environ[KEY], os.environ.get(KEY), dict(os.environ)[KEY], os.environ.copy()[KEY],
+        dict(os.environ.items())[KEY], os.environb[KEY.encode()].decode(), printed.stdout.strip(),
+    }
+
+@ciel.task
+def child(n):
+    before = told()
+    plain.spawn(n).result()
+    assert told() == before
+    if n % 3 == 0:
+        os.environ[KEY] = "of the task"
+        assert told() == {"of the task"}
+    return sorted(before)
+
+@ciel.task
+def parent():
+    mine, found = told(), []
+    for n in range(7):
+        plain.spawn(n).result()
+        found += child.spawn(n).result()
+        assert told() == mine
+    return [*found, *mine]
+
+def main():
+    return parent.spawn().result()
+"""
+
+
+def test_environment_shows_the_seed_of_a_native_child_however_it_is_read(tmp_path: Path) -> None:
+    """Such a child tells its seed to the environment of the process, and not to `os.environ`."""
+    job = jobs.write(tmp_path, SEEDS)
+    serial = _run(job, options=("--serial",))
+    ended = _run(job, options=("-j1",))
+    assert (ended.printed, ended.status) == (serial.printed, 0), ended.talk
+    assert len(set(ended.value)) == 8
+
+
+BYTES_MAX = 400
+"""Bytes that a spawned call keeps, at most, with its arguments."""
+
+
+def test_spawned_call_that_has_not_begun_keeps_few_bytes(tmp_path: Path) -> None:
+    """As many as a strand keeps without making tasks of them."""
+    job = jobs.write(
+        tmp_path,
+        """
+import os
+import ciel
+
+PAGE_BYTES = os.sysconf("SC_PAGESIZE")
+
+@ciel.task
+def add(a, b):
+    return a + b
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * PAGE_BYTES
+
+@ciel.task
+def parent(count):
+    [add.spawn(n, n).result() for n in range(10)]
+    futures = [None] * count
+    before = resident()
+    for n in range(count):
+        futures[n] = add.spawn(n, n)
+    kept = resident() - before
+    return [kept / count, sum(future.result() for future in futures)]
+
+def main():
+    return parent.spawn(1000).result()
+""",
+    )
+    kept_bytes, total = _run(job, options=("-j1",)).value
+    assert total == 999_000
+    assert 0 < kept_bytes <= BYTES_MAX
+
+
+LINES = """
+import ciel
+
+@ciel.task
+def fails(n):
+    if n >= 0:
+        raise ValueError(n)
+    return n
+
+def failed(future):
+    try:
+        return future.result()
+    except ValueError as error:
+        return error.args[0]
+
+@ciel.task
+def parent():
+    found = []
+    for n in range(3):
+        fails.spawn(-1).result()
+        future = fails.spawn(n)
+        found.append(failed(fails.spawn(n)))
+        found.append(failed(future))
+        try:
+            found += ciel.map(fails, [-1, -2, n])
+        except ValueError:
+            pass
+    return found
+
+def main():
+    return parent.spawn().result()
+"""
+
+
+def test_natively_spawned_tasks_have_the_lines_of_their_spawns(tmp_path: Path) -> None:
+    """A line is looked up once for each place of a function's code; `ciel.map` gives its own."""
+    job = jobs.write(tmp_path, LINES)
+    assert _run(job, options=("-j1",)).value == [0, 0, -1, -2, 1, 1, -1, -2, 2, 2, -1, -2]
+    told = json.loads(jobs.command(tmp_path, "ps", "--all", "--json").printed)
+    places = [task["place"] for task in told["tasks"] if task["what"] == "fails"]
+    lines = [1 + LINES.splitlines().index(text) for text in WHERE]
+    failed = [place for place in places if int(place.rpartition(":")[2]) in lines]
+    assert sorted(failed) == sorted(3 * [f"{job}:{line}" for line in lines]), places
+
+
+WHERE = [
+    "        future = fails.spawn(n)",
+    "        found.append(failed(fails.spawn(n)))",
+    "            found += ciel.map(fails, [-1, -2, n])",
+]
+"""The lines at which calls are spawned that fail."""
+
+
+def test_map_runs_calls_in_place_natively(tmp_path: Path) -> None:
+    """Each call of `ciel.map` took the way through Python, at several times the cost."""
+    job = jobs.write(
+        tmp_path,
+        """
+import ciel
+from ciel import _keeping_strand
+
+class Counted:
+    kept = 0
+
+@ciel.task
+def add(a, b):
+    return a + b
+
+def counting(keep):
+    def counted(*args):
+        Counted.kept += 1
+        return keep(*args)
+    return counted
+
+@ciel.task
+def parent():
+    _keeping_strand.KeepingStrand._keep = counting(_keeping_strand.KeepingStrand._keep)
+    found = sum(ciel.map(add, range(1000), range(1000)))
+    return [found, Counted.kept < 500]
+
+def main():
+    return parent.spawn().result()
+""",
+    )
+    assert _run(job, options=("-j1",)).value == [999_000, True]

@@ -116,16 +116,26 @@ PLAIN: list[object] = [0, 255, 256, 65535, 65536, -1, -(1 << 31), 1 << 31, (1 <<
 PLAIN += [-(1 << 63), 1 << 39, -(1 << 39)]
 PLAIN += [127, -128, 32768, True, False, None, 0.5, -1e300, "", "text", "å" * 200]
 PLAIN += [b"", b"bytes", b"b" * 300]
+PLAIN += [1 << 63, -(1 << 63) - 1, -(1 << 71), 1 << 71, (1 << 71) - 1, 3**1200, -(3**1200)]
+PLAIN += [(), (1,), (1, "one"), (1, 2.5, None), (True, ((b"deep",), ()), 5, (6, (7, 8, 9, 10)))]
+
+
+DEEP = ((((((((((),),),),),),),),),)
 
 
 def test_arguments_that_native_code_packs_are_those_of_pickle() -> None:
-    calls = [tuple(PLAIN[first : first + count]) for first in range(20) for count in range(1, 6)]
+    pairs = [(first, count) for first in range(len(PLAIN)) for count in range(1, 6)]
+    calls = [tuple(PLAIN[first : first + count]) for first, count in pairs]
     for args in calls:
         assert _native.packed_arguments(args) == pickle.dumps((args,), 5), args
     assert _native.packed_arguments(()) == b""
 
 
-@pytest.mark.parametrize("value", [1 << 63, 1j, (1,), [1], "t" * 5000, "\ud800", Ellipsis])
+NOT_COMMON: list[object] = [1 << 2040, 1j, [1], (1, [1]), (("t", 1j),), DEEP]
+NOT_COMMON += ["t" * 5000, "\ud800", Ellipsis]
+
+
+@pytest.mark.parametrize("value", NOT_COMMON)
 def test_arguments_that_are_not_common_are_left_to_python(value: object) -> None:
     assert _native.packed_arguments((value,)) is None
 
@@ -133,3 +143,7 @@ def test_arguments_that_are_not_common_are_left_to_python(value: object) -> None
 def test_text_that_a_pickle_writes_once_is_left_to_python() -> None:
     text = "text"
     assert _native.packed_arguments((text, 1, text)) is None
+    assert _native.packed_arguments((text, (text,))) is None
+    pair = (1, text)
+    assert _native.packed_arguments((pair, pair)) is None
+    assert _native.packed_arguments(((), ())) == pickle.dumps((((), ()),), 5)

@@ -47,12 +47,19 @@ class Identity:
 
     __slots__ = ("header", "code", "data", "globals", "cells", "name", "readings")
 
-    def __init__(self, function: Callable[..., Any], name: str, data: bytes | None) -> None:
-        """Records the values that the function captures now."""
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        data: bytes | None,
+        version: str | None = None,
+    ) -> None:
+        """Records the values that the function captures now; a version stands for its code."""
         module = function.__module__ if data is None else ""
         self.name = name
         self.code = code_hash(function)
-        self.header = pickle.dumps((module, function.__qualname__, self.code), 5)
+        code = self.code if version is None else version
+        self.header = pickle.dumps((module, function.__qualname__, code), 5)
         self.data = data
         self.globals = list(_captured_globals(function, data is not None))
         self.cells = list(_captured_cells(function))
@@ -107,7 +114,12 @@ def identify(task: TaskFunction) -> Identity:
 
     Raises NotSerializable that names the captured value that cannot be serialized.
     """
-    found = task.identity = identity_of(task.function, task.label)
+    version = task.options_now.version
+    if version is None:
+        found = identity_of(task.function, task.label)
+    else:
+        found = _made(task.function, task.label, version)
+    task.identity = found
     if task.options_now.pure is not False:
         advise(task.function, found.code)
     return found
@@ -153,9 +165,9 @@ def identity_of(function: Callable[..., Any], label: str) -> Identity:
     return found
 
 
-def _made(function: Callable[..., Any], label: str) -> Identity:
+def _made(function: Callable[..., Any], label: str, version: str | None = None) -> Identity:
     if function.__module__ != "__main__" and _is_found(function):
-        return Identity(function, label, None)
+        return Identity(function, label, None, version)
     try:
         data = by_value(function)
     except Exception as error:  # classes of captured values may raise anything
@@ -190,11 +202,12 @@ def _is_found(function: Callable[..., Any]) -> bool:
 def resolve(header: bytes) -> Callable[..., Any]:
     """The function that a header names by reference.
 
-    Raises Refused if it is missing, NonDeterministic if its code differs from the caller's.
+    Raises Refused if it is missing, NonDeterministic if its code differs from the caller's. A
+    version, which is text, stands for whatever the code is.
     """
     module, name, code = pickle.loads(header)
     function = function_of(find(module, name))
-    if code_hash(function) != code:
+    if not isinstance(code, str) and code_hash(function) != code:
         raise NonDeterministic(
             f"{name} of module {module} is not the code that was spawned",
             hint="a file was edited during the run: rerun the job",

@@ -249,7 +249,7 @@ EDITS = (
         "function in a list",
         "tables.py",
         "LATER = [first]",
-        "LATER = [second]",
+        "LATER = [first, first]",
         {"through_table": "tables.py:27 (LATER)", **_TABLES},
     ),
     Edit(

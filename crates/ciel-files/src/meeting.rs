@@ -25,13 +25,20 @@ impl Own {
     /// Its state; an idle strand begins.
     #[inline]
     pub(crate) fn state(&mut self) -> Option<&mut State> {
-        if let Own::Idle(idle) = self {
-            *self = Own::Begun(idle.begin());
+        if let Own::Idle(_) = self {
+            self.begin();
         }
         match self {
             Own::Begun(state) => Some(state),
             Own::Idle(_) | Own::None => None,
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self) {
+        let begun = std::mem::take(self).into_state();
+        *self = begun.map_or(Own::None, Own::Begun);
     }
 
     /// The same, for whoever keeps it.

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import io
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -308,6 +309,46 @@ def test_full_disk_names_the_valid_length() -> None:
     assert full.value.errno == errno.ENOSPC
     with pytest.raises(OSError, match="/dev/full"):
         log.close()
+
+
+def test_disk_that_becomes_full_in_the_middle_leaves_a_prefix(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(small)]
+    if shutil.which("mount") is None or subprocess.run(mount, check=False).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    lines = [f"{number:09}\n" for number in range(300_000)]
+    try:
+        log = ciel.open(small / "log")
+        with ThreadPoolExecutor(2) as pool, pytest.raises(OSError, match="from byte") as full:
+            list(ordered.executor(pool).map(lambda n: log.writelines(lines[n : n + 5000]),
+                                            range(0, len(lines), 5000)))
+        assert full.value.errno == errno.ENOSPC
+        with pytest.raises(OSError, match="from byte"):
+            log.write("x")
+        with pytest.raises(OSError, match="from byte") as closed:
+            log.close()
+        held = (small / "log").read_bytes()
+        assert f"from byte {len(held)} on" in str(closed.value)
+        assert held and "".join(lines).encode().startswith(held)
+    finally:
+        subprocess.run(["umount", "-l", str(small)], check=True)
+
+
+def test_output_beyond_all_buffers_is_whole_and_in_order(tmp_path: Path) -> None:
+    size = 1 << 20
+    count = int(os.environ.get("CIEL_OUTPUT_BYTES", "20000000")) // size
+    with ciel.open(tmp_path / "log", encoding=None) as log, ThreadPoolExecutor(2) as pool:
+        # Later pieces are written first, two by two.
+        strands = [ordered.fork() for _ in range(count)]
+        turns = [turn ^ 1 if turn ^ 1 < count else turn for turn in range(count)]
+        pieces = (pool.submit(strands[n].run, log.write, bytes([n % 251]) * size) for n in turns)
+        for piece in list(pieces):
+            piece.result()
+    with open(tmp_path / "log", "rb") as file:
+        for number in range(count):
+            assert file.read(size) == bytes([number % 251]) * size
+        assert not file.read(1)
 
 
 def test_wait_for_a_pipe_lets_other_threads_run(tmp_path: Path) -> None:

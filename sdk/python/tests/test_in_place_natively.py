@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -288,6 +289,49 @@ def main():
     kept_bytes, total = _run(job, options=("-j1",)).value
     assert total == 999_000
     assert 0 < kept_bytes <= BYTES_MAX
+
+
+CHAIN_COUNT = int(os.environ.get("CIEL_CHAIN_COUNT", "20000"))
+"""Calls of the long chain; `CIEL_CHAIN_COUNT=1000000` is for an optimised build."""
+
+GROWTH_KIB_MAX = 2 << 10
+"""Growth of a worker's memory while it runs the chain, at most."""
+
+
+def test_long_chain_of_calls_in_place_keeps_no_memory(tmp_path: Path) -> None:
+    """Each call needs the result of the one before it, and leaves nothing behind."""
+    job = jobs.write(
+        tmp_path,
+        """
+import ciel
+
+@ciel.task
+def add(a, b):
+    return a + b
+
+def peak_kib():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+
+def chain(count):
+    value = 0
+    for n in range(count):
+        value = add.spawn(value, n % 2).result()
+    return value
+
+@ciel.task
+def parent(count):
+    chain(1000)
+    before = peak_kib()
+    return [chain(count), peak_kib() - before]
+
+def main(count):
+    return parent.spawn(int(count)).result()
+""",
+    )
+    value, growth_kib = _run(job, str(CHAIN_COUNT), options=("-j1",)).value
+    assert value == CHAIN_COUNT // 2
+    assert growth_kib < GROWTH_KIB_MAX
 
 
 LINES = """

@@ -221,6 +221,9 @@ SEED = int.from_bytes(POSITION[8:])
 COUNT = (1, "count@3f9c12ab", SEED)
 SAME = 0
 """Stands below for the tag of the message."""
+STREAMED: list[Pending | Incoming | Value | File | Failed] = [
+    Incoming(0, "/run/scratch/3.input.0", "frames")
+]
 # What is heard of each vector.
 HEARD: dict[str, "Message"] = {
     "engine-answer-error": Answer(SAME, 6, Failed(2, TOLD)),
@@ -268,7 +271,7 @@ HEARD: dict[str, "Message"] = {
         OPTIONS,
     ),  # fmt: skip
     "engine-start-stream": Start(
-        *(SAME, b"", [Incoming(0, "/run/scratch/3.input.0", "frames")], *COUNT, POSITION, 0, 1, 1),
+        *(SAME, b"", STREAMED, *COUNT, POSITION, 0, 1, 1),
         *(None, OPTIONS),
     ),
 }

@@ -259,7 +259,7 @@ def lines_until_seen(pipe: str) -> Iterator[bytes]:
 @ciel.task(timeout=60)
 def sees(values: Iterable[object], pipe: str) -> list[object]:
     """Tells by a named pipe that it has read its first value."""
-    found = []
+    found: list[object] = []
     for value in values:
         if not found:
             Path(pipe).write_text("seen")

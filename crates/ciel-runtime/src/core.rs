@@ -456,11 +456,15 @@ impl Core {
         self.thread_is_idle.clone()
     }
 
-    /// Whether the state of a script that waits is to be kept now.
-    pub(crate) fn wants_checkpoint(&self, assignment: &Assignment) -> bool {
+    /// Whether the state of a script that waits is to be kept now; soon if objects take much room
+    /// that its replay would need.
+    pub(crate) fn wants_checkpoint(&self, assignment: &Assignment, is_pressed: bool) -> bool {
         let (task, strand) = (assignment.task, assignment.strand);
-        self.engine
-            .wants_checkpoint(task, strand, FACTS_BETWEEN_CHECKPOINTS)
+        let facts = match is_pressed {
+            true => 1,
+            false => FACTS_BETWEEN_CHECKPOINTS,
+        };
+        self.engine.wants_checkpoint(task, strand, facts)
     }
 }
 

@@ -10,10 +10,10 @@ use crate::script::Script;
 use crate::script_host::ScriptHost;
 
 /// Instructions between two looks whether another thread waits for what a script keeps.
-const SLICE_FUEL: u64 = 5_000;
+const SLICE_FUEL: u32 = 5_000;
 
 /// Instructions after which something that a machine keeps is promoted in any case.
-const KEPT_FUEL_MAX: u64 = 20 * limits::SCRIPT_FUEL;
+const KEPT_FUEL_MAX: u32 = 20 * limits::SCRIPT_FUEL as u32;
 
 /// Children that are promoted at once, at most.
 const PROMOTED_MAX: usize = 16;
@@ -23,12 +23,12 @@ const PROMOTED_MAX: usize = 16;
 pub(crate) fn run_for_others(
     engine: &Engine,
     machine: &mut Machine,
-    kept_for: &mut u64,
+    kept_for: &mut u32,
     host: &mut ScriptHost<'_>,
 ) -> Step {
-    for _ in 0..limits::SCRIPT_FUEL / SLICE_FUEL {
-        let step = machine.run(host, SLICE_FUEL);
-        *kept_for += SLICE_FUEL;
+    for _ in 0..limits::SCRIPT_FUEL / u64::from(SLICE_FUEL) {
+        let step = machine.run(host, SLICE_FUEL.into());
+        *kept_for = kept_for.saturating_add(SLICE_FUEL);
         if step != Step::Preempted || is_due(engine, machine, *kept_for) {
             return step;
         }
@@ -37,9 +37,9 @@ pub(crate) fn run_for_others(
 }
 
 /// Whether something is to be promoted so long after the last promotion.
-fn is_due(engine: &Engine, machine: &Machine, kept_for: u64) -> bool {
+fn is_due(engine: &Engine, machine: &Machine, kept_for: u32) -> bool {
     let is_wanted = || engine.is_thread_idle() || kept_for >= KEPT_FUEL_MAX;
-    machine.has_kept() && is_wanted() && kept_for >= machine.promotion_fuel()
+    machine.has_kept() && is_wanted() && u64::from(kept_for) >= machine.promotion_fuel()
 }
 
 /// Promotes what another thread can run, and what only a task can continue. Now and then something
@@ -47,7 +47,7 @@ fn is_due(engine: &Engine, machine: &Machine, kept_for: u64) -> bool {
 pub(crate) fn promote(
     engine: &Engine,
     machine: &mut Machine,
-    kept_for: &mut u64,
+    kept_for: &mut u32,
     host: &mut ScriptHost<'_>,
     step: &Step,
 ) -> Result<Option<Promoted>, String> {

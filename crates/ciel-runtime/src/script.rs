@@ -31,7 +31,9 @@ pub(crate) struct Script {
     /// The last action of which the results of kept children became parts, and how many.
     pub(crate) constructed: (u64, u32),
     /// Instructions since something that its machine keeps was promoted.
-    pub(crate) kept_for: u64,
+    pub(crate) kept_for: u32,
+    /// Mebibytes of objects that the run had made when unused references were last looked for.
+    pub(crate) made_mib: u32,
 }
 
 /// Many scripts may wait at the same time. An allocator with classes of sizes gives 640 bytes for
@@ -69,6 +71,12 @@ impl ScriptWritten {
         self.bytes <= PRINTED_BYTES_MAX
     }
 }
+
+/// Mebibytes of objects after which a script looks for references that it uses no more.
+const PRESSING_MIB: u32 = 4;
+
+/// To look for them costs as much as to write so many times the bytes of its heap.
+const HEAP_SHARE: u32 = 4;
 
 /// What a run that is repeated did, and has not been repeated yet.
 pub(crate) struct Earlier {
@@ -125,6 +133,19 @@ impl Script {
         let assignment = self.assignment.as_mut();
         let entry = assignment.map(|it| std::mem::replace(&mut it.entry, Entry::Start(Vec::new())));
         entry.expect("only while it waits there is none")
+    }
+
+    /// Whether so many of the bytes of objects that the run has made came since this was last so
+    /// that those that the script uses no more may take much room.
+    pub(crate) fn is_pressed(&mut self, made_bytes: u64) -> bool {
+        let made_mib = (made_bytes >> 20) as u32;
+        let heap_mib = (self.machine.heap_bytes() >> 20) as u32;
+        let due = PRESSING_MIB.max(heap_mib.saturating_mul(HEAP_SHARE));
+        let is_pressed = made_mib.wrapping_sub(self.made_mib) >= due;
+        if is_pressed {
+            self.made_mib = made_mib;
+        }
+        is_pressed
     }
 
     /// Drops what it needs only in a turn.

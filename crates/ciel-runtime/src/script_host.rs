@@ -58,7 +58,7 @@ pub(crate) fn host_of<'a>(
     engine: &'a Engine,
     executor: &'a dyn Executor,
     script: &'a mut Script,
-) -> (&'a mut Machine, &'a mut u64, ScriptHost<'a>) {
+) -> (&'a mut Machine, &'a mut u32, ScriptHost<'a>) {
     let host = ScriptHost {
         engine,
         executor,

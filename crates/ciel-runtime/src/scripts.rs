@@ -11,7 +11,7 @@ use ciel_engine::{Action, Answers, Attempt, Blocked, Caller, Event, Kept, Waited
 use ciel_graph::{Assignment, Until, Wait};
 use ciel_model::{ActionKey, Failure, Form, Handle, Value, WaitEnd, limits};
 use ciel_skywriting::host::Handle as ScriptHandle;
-use ciel_skywriting::machine::{Machine, Promoted, Step};
+use ciel_skywriting::machine::{Compacted, Machine, Promoted, Step};
 
 use crate::core::{Core, Due, Turn};
 use crate::engine::Engine;
@@ -189,6 +189,7 @@ fn enter(
         past,
         constructed: (0, 0),
         kept_for: 0,
+        made_mib: (engine.folder.budget().counts().made() >> 20) as u32,
         packages: None,
     }))
 }
@@ -236,14 +237,14 @@ fn run_stretch(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>)
         false => run_for_others(engine, machine, kept_for, &mut host),
     };
     let promoted = promote(engine, machine, kept_for, &mut host, &step);
-    let acts = std::mem::take(&mut host.acts);
+    let mut acts = std::mem::take(&mut host.acts);
     let (step, promoted) = match promoted {
         Ok(promoted) => (Ok(step), promoted),
         Err(why) => (Err(why), None),
     };
     let told = match step {
         Err(why) => StretchEnd::Ends(Action::Fail(not_promoted(&script, why))),
-        Ok(step) => stretch_end(engine, &mut script, step),
+        Ok(step) => stretch_end(engine, &mut script, step, &mut acts),
     };
     if let Some(Past::Written(_)) = script.past.as_deref() {
         acts.iter()
@@ -253,7 +254,12 @@ fn run_stretch(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>)
 }
 
 /// What ends the stretch.
-fn stretch_end(engine: &Engine, script: &mut Script, step: Step) -> StretchEnd {
+fn stretch_end(
+    engine: &Engine,
+    script: &mut Script,
+    step: Step,
+    acts: &mut Vec<Act>,
+) -> StretchEnd {
     match step {
         Step::Finished(ended) => {
             StretchEnd::Ends(match translate::outputs(engine, script, ended) {
@@ -264,28 +270,35 @@ fn stretch_end(engine: &Engine, script: &mut Script, step: Step) -> StretchEnd {
         Step::Failed { thrown, place } => {
             StretchEnd::Ends(Action::Fail(translate::failure(script, *thrown, &place)))
         }
-        Step::Blocked { on } => StretchEnd::Stays(Stay::Blocked(block(script, &on))),
+        Step::Blocked { on } => StretchEnd::Stays(block(engine, script, &on, acts)),
         Step::Cancels { on } => StretchEnd::Stays(cancel(script, on)),
         Step::Preempted => StretchEnd::Stays(preempted(script)),
         Step::NeedsHost => StretchEnd::Stays(Stay::Running),
     }
 }
 
-/// A script is about to wait. What it knows by handle is renumbered with it.
-fn block(script: &mut Script, on: &[ScriptHandle]) -> Blocked {
+/// A script is about to wait. What it knows by handle is renumbered with it, and what it names no
+/// more is released, unless a retry may go back to where it was named.
+fn block(engine: &Engine, script: &mut Script, on: &[ScriptHandle], acts: &mut Vec<Act>) -> Stay {
     let on = script::handles(on);
-    let compacted = match script.machine.is_in_place() {
-        true => None,
-        false => script.machine.compact(),
-    };
-    let keep = match compacted {
+    if script.machine.is_in_place() {
+        return Stay::Blocked(script.attempt.block(on, Wait::ALL, Kept::All), false);
+    }
+    let may_go_back = script.assignment().descriptor.options.retries > 0;
+    let made = engine.folder.budget().counts().made();
+    let is_pressed = script.is_pressed(made) && !may_go_back;
+    let keep = match script.machine.compact(is_pressed) {
         None => Kept::All,
-        Some(kept) => {
+        Some(Compacted { kept, dropped }) => {
+            if engine.is_recorded() && !may_go_back {
+                let release = script.attempt.release(script::handles(&dropped));
+                acts.extend(release.map(Act::Step));
+            }
             script.packages = None;
             Kept::Only(script::handles(&kept))
         }
     };
-    script.attempt.block(on, Wait::ALL, keep)
+    Stay::Blocked(script.attempt.block(on, Wait::ALL, keep), is_pressed)
 }
 
 /// A script has used up its fuel.
@@ -307,7 +320,7 @@ fn cancel(script: &mut Script, on: ScriptHandle) -> Stay {
         at: ActionKey::action(script.attempt.actions()),
     };
     let on = vec![script::handle(on)];
-    Stay::Blocked(script.attempt.block(on, wait, Kept::All))
+    Stay::Blocked(script.attempt.block(on, wait, Kept::All), false)
 }
 
 /// In the serial program a script stops at each spawn until all that it spawned is done. One that
@@ -330,7 +343,8 @@ enum StretchEnd {
 
 /// Why a script that has not ended stops.
 enum Stay {
-    Blocked(Blocked),
+    /// And whether objects take so much room that a replay is not to need old ones.
+    Blocked(Blocked, bool),
     /// At that line.
     Preempted(String),
     /// A child of its own was promoted on the way.
@@ -365,7 +379,7 @@ fn tell(
         now = engine.now();
     }
     let on = stay.and_then(|stay| match stay {
-        Stay::Blocked(blocked) => wait(&mut core, now, script, blocked.event(checkpoint)),
+        Stay::Blocked(blocked, _) => wait(&mut core, now, script, blocked.event(checkpoint)),
         Stay::Preempted(line) => step_aside(&mut core, now, hand, script, line),
         Stay::Running => Some(Next::Again(script)),
     });
@@ -446,9 +460,9 @@ fn tell_core(
 /// Whether the state of a script that is about to wait is to be kept.
 fn wants_checkpoint(core: &Core, script: &Script, stay: &Option<Stay>) -> bool {
     match stay {
-        Some(Stay::Blocked(blocked)) => {
+        Some(Stay::Blocked(blocked, is_pressed)) => {
             let is_whole = !blocked.is_timely() && !script.machine.is_in_place();
-            is_whole && core.wants_checkpoint(script.assignment())
+            is_whole && core.wants_checkpoint(script.assignment(), *is_pressed)
         }
         Some(Stay::Preempted(_) | Stay::Running) | None => false,
     }

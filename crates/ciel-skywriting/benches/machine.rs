@@ -171,8 +171,8 @@ fn tasks(criterion: &mut Criterion) {
                     unreachable!("the driver waits for its child");
                 };
                 let mut wait = on[0];
-                if let Some(kept) = driver.compact() {
-                    let at = kept.iter().position(|handle| *handle == wait);
+                if let Some(compacted) = driver.compact(false) {
+                    let at = compacted.kept.iter().position(|handle| *handle == wait);
                     wait = Handle(at.expect("it is live") as u32);
                 }
                 let bytes = calls.0.pop().expect("one call");

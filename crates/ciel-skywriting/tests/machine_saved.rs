@@ -327,8 +327,8 @@ fn a_driver_that_loops_and_forgets_stays_small() {
                 let [mut wait] = on[..] else {
                     panic!("one wait at a time: {on:?}")
                 };
-                if let Some(kept) = machine.compact() {
-                    wait = Handle(kept.iter().position(|h| *h == wait).unwrap() as u32);
+                if let Some(compacted) = machine.compact(false) {
+                    wait = Handle(compacted.kept.iter().position(|h| *h == wait).unwrap() as u32);
                 }
                 most = most.max(machine.references());
                 let bytes = round.to_string().into();

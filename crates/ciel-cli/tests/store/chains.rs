@@ -62,3 +62,34 @@ fn long_chain_of_python_tasks_has_few_objects_at_once() {
     assert_eq!(ended.stdout, "10485760\n", "{}", ended.stderr);
     expect_few(&ended);
 }
+
+#[test]
+fn long_chain_of_script_tasks_has_few_objects_at_once() {
+    let job = "function first() {\n    s = \"0123456789\";\n    \
+        for (i in range(20)) { s = s + s; }\n    return s;\n}\n\
+        function link(s) { return \"\" + *s; }\n\
+        s = spawn(first);\nfor (i in range(11)) { s = spawn(link, [s]); }\nreturn len(*s);\n";
+    let ended = Place::new().script(&["--json"], job);
+    assert_eq!(ended.stdout, "10485760\n", "{}", ended.stderr);
+    expect_few(&ended);
+}
+
+/// A script that had spawned up to 64 tasks held all of their results until its end, however
+/// large, although its variables named one of them.
+#[test]
+fn loop_of_a_script_holds_what_its_variables_name() {
+    let job = "function again(text) {\n\
+        return spawn_exec(\"shell\", {\"command\": \"tr ab ba < {in.text}\", \
+        \"inputs\": {\"text\": text}}, 1)[0];\n}\n\
+        function bytes(text) {\n\
+        return int(text(spawn_exec(\"shell\", {\"command\": \"wc -c < {in.text}\", \
+        \"inputs\": {\"text\": text}}, 1)[0]));\n}\n\
+        last = spawn_exec(\"shell\", {\"command\": \"yes ab | head -c 10M\"}, 1)[0];\n\
+        for (i in range(11)) { last = again(last); bytes(last); }\nreturn bytes(last);\n";
+    let job = job
+        .replace("bytes(text)", "bytes(of)")
+        .replace("\"text\": text}}, 1)[0]));", "\"text\": of}}, 1)[0]));");
+    let ended = Place::new().script(&["--json"], &job);
+    assert_eq!(ended.stdout, "10485760\n", "{}", ended.stderr);
+    expect_few(&ended);
+}

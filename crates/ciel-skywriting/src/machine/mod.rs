@@ -46,6 +46,7 @@ use promote::Detached;
 use table::Table;
 
 pub use promote::Promoted;
+pub use references::Compacted;
 pub use save::Saved;
 
 /// The default heap budget: 256 MiB.

@@ -8,34 +8,54 @@ use super::table::Table;
 use crate::host::Handle;
 use crate::value::{Object, Thunk, Value};
 
-/// A table up to this long is not worth renumbering.
+/// A table up to this long is not worth renumbering, unless what it names takes much room.
+const REFERENCES_KEPT_MIN: usize = 4;
+/// A longer one is, whatever the heap that has to be searched.
 const REFERENCES_KEPT_MAX: usize = 64;
+/// Bytes of the heap for which one more reference has to be kept before it is searched.
+const HEAP_BYTES_EACH: usize = 512;
 /// Slots of kept children up to so many are not worth renumbering.
 const KEPT_SLOTS_MAX: usize = 64;
 /// Answers up to this size together are not worth a search.
 const ANSWER_BYTES_KEPT_MAX: usize = 1024 * 1024;
 
+/// What renumbering has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compacted {
+    /// The old handles in their new order, from 0.
+    pub kept: Vec<Handle>,
+    /// The old handles that nothing names any more.
+    pub dropped: Vec<Handle>,
+}
+
 impl Machine {
-    /// Renumbers the references when most have become garbage, so that a loop that spawns and
-    /// forgets stays small. Gives the old handles in their new order, from 0; nothing when it was
-    /// not worth it and nothing has changed.
-    pub fn compact(&mut self) -> Option<Vec<Handle>> {
-        let worth = REFERENCES_KEPT_MAX.max(self.table_compacted * 2);
-        if self.table.len() <= worth {
+    /// Renumbers the references when most may have become garbage, so that a loop that spawns and
+    /// forgets stays small, and at once if `is_pressed`: what they name takes much room. Nothing
+    /// when it was not worth it and nothing has changed.
+    pub fn compact(&mut self, is_pressed: bool) -> Option<Compacted> {
+        if !is_pressed && self.table.len() <= self.worth_renumbering() {
             return None;
         }
         let _ = self.collect(0);
         let live = self.live_references();
-        let handles = self.table.handles().zip(live);
-        let kept: Vec<Handle> = handles
-            .filter_map(|(handle, is_live)| is_live.then_some(handle))
-            .collect();
+        let mut live = live.into_iter();
+        let (kept, dropped): (Vec<Handle>, Vec<Handle>) = self
+            .table
+            .handles()
+            .partition(|_| live.next() == Some(true));
         self.table_compacted = kept.len();
-        if kept.len() == self.table.len() {
+        if dropped.is_empty() {
             return None;
         }
         self.renumber(&kept);
-        Some(kept)
+        Some(Compacted { kept, dropped })
+    }
+
+    /// The longest table that is left as it is: the more there is to search, the longer.
+    fn worth_renumbering(&self) -> usize {
+        let searched = REFERENCES_KEPT_MIN + self.heap.used() / HEAP_BYTES_EACH;
+        let worth = searched.min(REFERENCES_KEPT_MAX);
+        worth.max(self.table_compacted * 2)
     }
 
     /// Forgets the answers of references that nothing names any more, when the answers kept have

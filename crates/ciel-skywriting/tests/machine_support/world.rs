@@ -491,10 +491,10 @@ impl World {
             machine.answer(handle, answer);
         }
         if self.plan.compact
-            && let Some(kept) = machine.compact()
+            && let Some(compacted) = machine.compact(false)
         {
             let table = &mut self.tasks[id].table;
-            *table = Table::of(table.objects(&kept));
+            *table = Table::of(table.objects(&compacted.kept));
         }
     }
 }

@@ -159,6 +159,15 @@ impl Spawning {
         }
     }
 
+    /// No process of the run, not even one of root, is to write to files of objects.
+    fn protection(&self) -> Request {
+        let folder = self.engine.folder.objects_path();
+        let folder = CString::new(folder.into_os_string().into_encoded_bytes());
+        Request::Protect {
+            folder: folder.expect("a path that exists has no zero byte"),
+        }
+    }
+
     fn spawner(self: &Rc<Self>) -> io::Result<Rc<Spawner>> {
         if let Some(spawner) = self.spawner.borrow().as_ref() {
             return Ok(spawner.clone());
@@ -166,6 +175,8 @@ impl Spawning {
         let (binary, arguments) = &self.engine.settings.spawner;
         let arguments: Vec<&OsStr> = arguments.iter().map(|word| word.as_os_str()).collect();
         let spawner = Spawner::start(binary, &arguments, &self.cookie, &self.environment)?;
+        // A spawner that is dead already is seen elsewhere.
+        let _ = spawner.send(&self.protection(), &[]);
         let spawner = Rc::new(spawner);
         *self.spawner.borrow_mut() = Some(spawner.clone());
         let socket = watched(spawner.as_fd(), Interest::READABLE)?;

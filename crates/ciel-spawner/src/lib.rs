@@ -11,6 +11,7 @@
 //! - a task runs in its own process group, with default signals and only the descriptors given;
 //! - when a task's first process has ended, whatever it left behind is killed, named and gone
 //!   before the end is reported;
+//! - a protected folder cannot be written to by what starts later, where the system lets us mount;
 //! - when the engine dies, however it dies, every process of the run is killed;
 //! - when the spawner dies, the tasks' first processes die with it, and [`sweep`] kills the rest.
 //!
@@ -26,6 +27,7 @@ pub mod limits;
 mod message;
 mod plan;
 mod processes;
+mod protect;
 mod refusal;
 mod server;
 mod signals;

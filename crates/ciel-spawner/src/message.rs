@@ -39,6 +39,12 @@ pub enum Request {
         /// The task.
         id: u64,
     },
+    /// Make a folder read-only for all processes that are started from now on, as far as the system
+    /// allows it: it usually does to root, whom permissions do not bind. Not answered.
+    Protect {
+        /// The folder.
+        folder: CString,
+    },
     /// Kill every process of the run and end. The socket is closed when that is done.
     Shutdown,
 }

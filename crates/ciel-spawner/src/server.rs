@@ -20,6 +20,7 @@ use crate::limits::{END_MS_MAX, REPORT_BATCH_BYTES, REQUESTS_PER_ROUND};
 use crate::message::Greeting;
 use crate::plan::{self, Base, Plan};
 use crate::processes::{self, Children};
+use crate::protect::protect;
 use crate::signals::{self, Reaped};
 use crate::sweep;
 use crate::wire::{Frame, Receiver};
@@ -234,6 +235,10 @@ impl Server {
             }
             Request::Kill { id, signal, group } => self.kill(id, signal, group),
             Request::KillTree { id } => self.kill_tree(id),
+            Request::Protect { folder } => {
+                // Where it is not allowed, permissions alone protect the folder.
+                let _ = protect(&folder);
+            }
             Request::Shutdown => unreachable!("the caller takes it"),
         }
     }

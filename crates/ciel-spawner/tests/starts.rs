@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 
-use ciel_spawner::{Environment, Input, Output, Status, Step};
+use ciel_spawner::{Environment, Input, Output, Request, Status, Step};
 use support::{Run, c_string};
 
 #[test]
@@ -236,4 +236,32 @@ fn two_thousand_tasks_in_a_burst_all_end_and_leave_nothing_in_the_spawner() {
     }
     assert_eq!((run.descriptors(), run.children()), (before, String::new()));
     assert!(!run.spawner.want_write());
+}
+
+/// Permissions do not bind root: a task of root could overwrite the results of others in place.
+#[test]
+fn protected_folder_can_be_read_and_not_written_by_what_starts_later() {
+    let mut run = Run::new();
+    let folder = run.folder.path().join("results");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("one"), "as it was").unwrap();
+    let folder = c_string(folder.to_str().unwrap());
+    run.spawner.send(&Request::Protect { folder }, &[]).unwrap();
+    let file = run.folder.path().join("results/one");
+    let file = file.to_str().unwrap();
+    let script = format!("cat {file}; echo other > {file} && rm {file}; exit 0");
+    let start = run.task(&["sh", "-c", &script]);
+    assert_eq!(run.output(start, &[]), "as it was");
+    let mounts = run.task(&["cat", "/proc/self/mountinfo"]);
+    if !run.output(mounts, &[]).contains("/results ") {
+        eprintln!("skipped: protected_folder: no mounts may be made here");
+        return;
+    }
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "as it was");
+    let own = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!own.contains("/results "), "it is seen outside: {own}");
+    // What is outside writes there as before, and tasks see it.
+    std::fs::write(file, "later").unwrap();
+    let start = run.task(&["cat", file]);
+    assert_eq!(run.output(start, &[]), "later");
 }

@@ -26,6 +26,7 @@ use crate::scratch::Scratch;
 use crate::spill::SpillFiles;
 use crate::store::ObjectStore;
 
+const OBJECTS_NAME: &str = "objects";
 const DIGESTS_NAME: &str = "digests";
 const OUTPUT_NAME: &str = "stdout";
 const SINKS_NAME: &str = "sinks";
@@ -90,7 +91,7 @@ impl RunFolder {
     ) -> Result<RunFolder, StoreError> {
         let budget = Arc::new(Budget::new(limit));
         let scratch = Arc::new(Scratch::new(directory.inner_or_new(SCRATCH_NAME)?));
-        let objects = directory.inner_or_new("objects")?;
+        let objects = directory.inner_or_new(OBJECTS_NAME)?;
         let spill = directory.inner_or_new("spill")?;
         let digests = Arc::new(Digests::new(directory.path_of(DIGESTS_NAME)));
         let (shared, limited) = (|| scratch.clone(), || budget.clone());
@@ -265,6 +266,11 @@ impl RunFolder {
     /// The run's objects.
     pub fn objects(&self) -> &Arc<FileObjects> {
         &self.objects
+    }
+
+    /// The folder of their files, which nobody but this store writes to.
+    pub fn objects_path(&self) -> PathBuf {
+        self.directory.path_of(OBJECTS_NAME)
     }
 
     /// Files that task attempts are writing.

@@ -1,8 +1,9 @@
 //! The store as a user sees it: what takes the room, and for how long.
 //!
-//! Read first: `support`; then `shown`, `chains`.
+//! Read first: `support`; then `shown`, `chains`, `overwritten`.
 
 mod chains;
+mod overwritten;
 mod shown;
 #[path = "../support/mod.rs"]
 mod support;

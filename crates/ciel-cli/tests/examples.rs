@@ -123,6 +123,29 @@ fn samples_rerun_only_what_a_repair_or_an_edit_has_changed() {
 }
 
 #[test]
+fn samples_take_their_results_to_another_folder() {
+    if !runs_python("samples elsewhere", "") {
+        return;
+    }
+    let (here, there) = (samples(), samples());
+    for place in [&here, &there] {
+        make_samples(place, &["--repair", "data"]);
+    }
+    let ended = run_samples(&here, &["-j2"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let archive = there.path("samples.tar");
+    let packed = here.run(&["pack", "-o", archive.to_str().unwrap()]);
+    assert_eq!(packed.code, Some(0), "{}", packed.stderr);
+    let unpacked = there.run(&["unpack", "samples.tar"]);
+    let taken = "took 120 of 121 results";
+    assert!(unpacked.stdout.starts_with(taken), "{}", unpacked.stdout);
+    let ended = run_samples(&there, &["-j2", "--kept"]);
+    assert_eq!(ended.stdout, expected("samples"), "{}", ended.stderr);
+    let kept = "120 of 121 kept; join: new";
+    assert!(ended.stderr.contains(kept), "{}", ended.stderr);
+}
+
+#[test]
 fn samples_give_what_is_expected() {
     if !runs_python("samples in every mode", "") {
         return;

@@ -29,6 +29,8 @@ SEEDS ?= 1000000
 FIRST ?= 0
 INPUTS ?= 10000000
 KILLS ?= 3000
+# Random programs, in each language, that are edited between runs.
+EDITED ?= 50
 OUTPUTS ?= 100000
 FAILURES ?= 100000
 OUTPUT_BYTES ?= 5000000000
@@ -101,6 +103,8 @@ soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KIL
 	@cargo run --release --locked --quiet -p ciel-fuzz --example fuzz -- $(INPUTS) $(FIRST)
 	@$(WITH_PYTHON) CIEL_KILLS=$(KILLS) cargo test --locked --quiet \
 		-p ciel-cli --test kills -- --nocapture
+	@$(WITH_PYTHON) CIEL_EDITED_PROGRAMS=$(EDITED) $(PYTHON) -m pytest -q \
+		sdk/python/tests/test_kept_random.py
 	@$(WITH_PYTHON) CIEL_OUTPUTS=$(OUTPUTS) CIEL_FAILURES=$(FAILURES) \
 		CIEL_OUTPUT_BYTES=$(OUTPUT_BYTES) cargo test --locked --quiet \
 		-p ciel-cli --test extremes -- --nocapture --test-threads=1

@@ -193,7 +193,7 @@ def command() -> str:
 
 
 def agrees(one: tuple[int, str], other: tuple[int, str]) -> bool:
-    """Whether two runs end alike; one that fails shows more or less of what is before the failure."""
+    """Whether two runs end alike; one that fails shows less or more of what is before that."""
     if one[0] == 0:
         return one == other
     shorter, longer = sorted((one[1], other[1]), key=len)

@@ -46,7 +46,13 @@ class Source(NamedTuple):
         """Values as they were yielded; the lines of bytes; the parts of any other value."""
         if self.file is None:
             return iter(self.value)
-        return _frames.values_from(self.file) if self.form == _frames.FORM else iter(self.file)
+        return _frames.values_from(self.file) if self.form == _frames.FORM else lines_of(self.file)
+
+
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file, which is closed behind the last one."""
+    with file:
+        yield from file
 
 
 class Reading(Generic[T_co]):

@@ -9,6 +9,7 @@ mod support;
 mod broken_off;
 mod clock;
 mod damage;
+mod damaged_objects;
 mod flipped_output;
 mod full_disk;
 mod jumping_clock;

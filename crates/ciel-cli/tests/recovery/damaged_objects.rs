@@ -1,0 +1,64 @@
+//! Files of results that are damaged in any way between a kill and the resume.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use crate::broken_off::BrokenOff;
+use crate::damage::flip;
+use crate::support::random::Random;
+use crate::{expect_well, output};
+
+/// Rounds, each with a seed of its own.
+const ROUNDS: u64 = 8;
+
+/// Damages a file in one of seven ways; says in which.
+fn damage(path: &Path, random: &mut Random) -> &'static str {
+    let bytes = fs::read(path).unwrap();
+    let length = bytes.len();
+    let kind = random.below(7);
+    if kind == 0 {
+        flip(path, random.below(length as u64) as usize);
+        return "flipped";
+    }
+    fs::remove_file(path).unwrap();
+    let (done, word) = match kind {
+        1 => (Ok(()), "removed"),
+        2 => (fs::write(path, &bytes[..length / 2]), "cut"),
+        3 => (fs::write(path, [&bytes[..], b"more"].concat()), "longer"),
+        4 => (fs::write(path, vec![b'z'; length]), "replaced"),
+        5 => (fs::create_dir(path), "a folder"),
+        _ => (symlink("/etc/passwd", path), "a link"),
+    };
+    done.unwrap();
+    word
+}
+
+fn files_of(broken: &BrokenOff) -> Vec<PathBuf> {
+    let listed = fs::read_dir(broken.path("objects")).unwrap();
+    let mut paths: Vec<PathBuf> = listed.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn results_damaged_at_random_are_recomputed_and_the_output_is_that_of_the_serial_program() {
+    let broken = BrokenOff::new();
+    let mut kinds = std::collections::BTreeSet::new();
+    for seed in 0..ROUNDS {
+        broken.restore();
+        let mut random = Random::new(seed);
+        let mut done = Vec::new();
+        for path in files_of(&broken) {
+            if random.below(2) == 0 {
+                done.push((path.clone(), damage(&path, &mut random)));
+            }
+        }
+        fs::write(broken.path("objects/foreign"), "not of this run").unwrap();
+        kinds.extend(done.iter().map(|(_, kind)| *kind));
+        eprintln!("seed {seed}: {done:?}");
+        expect_well(&broken.ciel(&["resume"]), &output());
+        assert!(broken.ran_again(), "seed {seed}");
+    }
+    assert_eq!(kinds.len(), 7, "{kinds:?}");
+}

@@ -83,7 +83,7 @@ impl Sink {
         let file = opened.map_err(|error| cannot_open(path, &error))?;
         let metadata = file.metadata().map_err(|error| cannot_open(path, &error))?;
         let regular = metadata.is_file();
-        if regular && file.try_lock().is_err() {
+        if regular && !ciel_writer::claim(&file).is_ok_and(|alone| alone) {
             let message = format!("{} is being written by another run", path.display());
             return Err(CliError::usage("output.busy", message)
                 .with_hint("choose another file, or wait for the other run to end"));

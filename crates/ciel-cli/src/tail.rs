@@ -1,17 +1,20 @@
 //! `ciel tail`: an ordered file from its beginning, and what a run appends until it has ended.
 //!
-//! The file is an ordinary one, a prefix of the final bytes at every moment. The run that writes it
-//! holds its lock, and the kernel says when it has been written or closed. It knows neither runs
-//! nor state folders: any file can be followed.
+//! The file is an ordinary one, a prefix of the final bytes at every moment. The kernel says when it
+//! has been written, when its writer has ended, and when nobody reads what is printed: nothing is
+//! looked at twice in vain. It knows neither runs nor state folders: any file can be followed.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::sync::Arc;
+use std::thread::JoinHandle;
 
+use ciel_writer::Writer;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::inotify;
 
 use crate::cli_error::CliError;
@@ -19,10 +22,6 @@ use crate::options::TailOptions;
 
 /// Bytes that are passed on at once.
 const PART_BYTES_MAX: usize = 64 << 10;
-
-/// A file is closed a moment before its lock is released: the lock is looked at up to this
-/// many times, a millisecond apart, before another run is taken to have it.
-const LOOKS_AFTER_CLOSE: u32 = 50;
 
 /// Prints the file; returns when nobody writes it any more.
 pub fn follow(options: &TailOptions) -> Result<ExitCode, CliError> {
@@ -42,16 +41,11 @@ pub fn follow(options: &TailOptions) -> Result<ExitCode, CliError> {
     }
 }
 
-/// What a look at the file's lock says.
-#[derive(PartialEq)]
-enum Writer {
-    Present,
-    Gone,
-}
-
 struct Followed {
     file: File,
     changes: OwnedFd,
+    /// Counts the writers that have ended.
+    ends: Arc<OwnedFd>,
 }
 
 impl Followed {
@@ -61,36 +55,33 @@ impl Followed {
             return Err(io::Error::other("it is not a regular file"));
         }
         let changes = inotify::init(inotify::CreateFlags::CLOEXEC)?;
-        let watched = inotify::WatchFlags::MODIFY | inotify::WatchFlags::CLOSE_WRITE;
-        inotify::add_watch(&changes, path, watched)?;
-        Ok(Followed { file, changes })
+        inotify::add_watch(&changes, path, inotify::WatchFlags::MODIFY)?;
+        let ends = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
+        Ok(Followed {
+            file,
+            changes,
+            ends,
+        })
     }
 
+    /// What a writer wrote before a look that does not find it is read after the look.
     fn pass_all_on(mut self) -> io::Result<()> {
-        let mut writer = self.writer()?;
-        loop {
-            self.pass_on()?;
-            if writer == Writer::Gone {
-                return Ok(());
-            }
-            let was_closed = self.wait()?;
-            for _ in 0..LOOKS_AFTER_CLOSE {
-                writer = self.writer()?;
-                if writer == Writer::Gone || !was_closed {
-                    break;
-                }
-                std::thread::sleep(Duration::from_millis(1));
-            }
+        while let Some(writer) = Writer::of(&self.file)? {
+            let end = self.announce_end_of(writer)?;
+            while self.pass_on().and_then(|()| self.wait())? == Woken::Written {}
+            end.join().expect("the wait does not panic")?;
         }
+        self.pass_on()
     }
 
-    /// Whether a run holds the file. What it wrote before this look is read after it.
-    fn writer(&self) -> io::Result<Writer> {
-        match self.file.try_lock_shared() {
-            Ok(()) => self.file.unlock().map(|()| Writer::Gone),
-            Err(std::fs::TryLockError::WouldBlock) => Ok(Writer::Present),
-            Err(std::fs::TryLockError::Error(error)) => Err(error),
-        }
+    /// A thread waits for the end of the writer; it ends with the process at the latest.
+    fn announce_end_of(&self, writer: Writer) -> io::Result<JoinHandle<io::Result<()>>> {
+        let (file, ends) = (self.file.try_clone()?, Arc::clone(&self.ends));
+        std::thread::Builder::new().spawn(move || {
+            let waited = writer.wait_until_gone(&file);
+            rustix::io::write(&ends, &1_u64.to_ne_bytes())?;
+            waited
+        })
     }
 
     fn pass_on(&mut self) -> io::Result<()> {
@@ -105,17 +96,48 @@ impl Followed {
         }
     }
 
-    /// Waits until the file was written or closed; whether it was closed.
-    fn wait(&self) -> io::Result<bool> {
+    /// Waits until the file was written or its writer has ended.
+    fn wait(&self) -> io::Result<Woken> {
+        let out = io::stdout();
+        let mut awaited = [
+            PollFd::new(&self.changes, PollFlags::IN),
+            PollFd::new(&self.ends, PollFlags::IN),
+            PollFd::from_borrowed_fd(out.as_fd(), PollFlags::empty()),
+        ];
+        while let Err(error) = poll(&mut awaited, None) {
+            if error != rustix::io::Errno::INTR {
+                return Err(error.into());
+            }
+        }
+        let [changed, ended, unread] = awaited.map(|awaited| awaited.revents());
+        if unread.contains(PollFlags::ERR) {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
+        if changed.contains(PollFlags::IN) {
+            self.take_changes()?;
+        }
+        if ended.contains(PollFlags::IN) {
+            rustix::io::read(&self.ends, &mut [0; 8])?;
+            return Ok(Woken::Ended);
+        }
+        Ok(Woken::Written)
+    }
+
+    fn take_changes(&self) -> io::Result<()> {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(&self.changes, &mut buffer);
-        let mut was_closed = false;
         loop {
-            let event = reader.next()?;
-            was_closed |= event.events().contains(inotify::ReadFlags::CLOSE_WRITE);
+            reader.next()?;
             if reader.is_buffer_empty() {
-                return Ok(was_closed);
+                return Ok(());
             }
         }
     }
+}
+
+/// Why a wait has ended.
+#[derive(PartialEq)]
+enum Woken {
+    Written,
+    Ended,
 }

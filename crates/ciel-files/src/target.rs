@@ -4,7 +4,7 @@
 //! the serial program writes. What a file is made of is its `Form`: flat or structured. It does not
 //! know strands. Read next: `form`.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -36,10 +36,8 @@ impl Target {
         is_structured: bool,
     ) -> io::Result<Target> {
         let path = path.to_path_buf();
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(FileError::Busy { path }.into()),
-            Err(TryLockError::Error(error)) => return Err(error),
+        if !ciel_writer::claim(&file)? {
+            return Err(FileError::Busy { path }.into());
         }
         if truncates && file.metadata()?.is_file() {
             file.set_len(0)?;

@@ -10,19 +10,12 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Bytes compared at once.
 const COMPARED_BYTES_MAX: usize = 64 << 10;
 
 /// Bytes that the name of a draft takes from that of its file: names have at most 255.
 const DRAFT_NAME_BYTES_MAX: usize = 180;
-
-/// How often a file that is locked is tried.
-const LOCK_TRIES_MAX: u32 = 5;
-
-/// Time between two such tries.
-const BETWEEN_TRIES: Duration = Duration::from_millis(2);
 
 /// Why an ordered file cannot be written.
 #[derive(Debug)]
@@ -205,10 +198,10 @@ impl FlatFile {
             path: path.clone(),
             fault,
         };
-        if !is_locked(&file) {
+        let opened = |error| told(FlatFileFault::Open(error));
+        if !ciel_writer::claim(&file).map_err(opened)? {
             return Err(told(FlatFileFault::Busy));
         }
-        let opened = |error| told(FlatFileFault::Open(error));
         let length = file.metadata().map_err(opened)?.len();
         let draft = overwrite.map(|run| draft_path(&path, run));
         let draft = draft.filter(|draft| length > 0 || draft.exists());
@@ -342,16 +335,6 @@ impl FlatFile {
             fault,
         }
     }
-}
-
-/// Locks the file for this run. One who follows it holds its lock for an instant now and then.
-fn is_locked(file: &File) -> bool {
-    (0..LOCK_TRIES_MAX).any(|tried| {
-        if tried > 0 {
-            std::thread::sleep(BETWEEN_TRIES);
-        }
-        file.try_lock().is_ok()
-    })
 }
 
 fn draft_path(path: &Path, run: &str) -> PathBuf {

@@ -1,5 +1,6 @@
 //! Those who read an ordered file along see the beginning of its final bytes at every moment.
 
+use std::path::Path;
 use std::time::Instant;
 
 use crate::support::{Place, until_true};
@@ -121,6 +122,49 @@ fn follower_that_goes_away_does_not_disturb_the_run() {
     gate.release(1);
     expect_well(&live.end(), "0\n");
     assert_eq!(place.read("log"), "first\nsecond\n");
+}
+
+/// A follower looked for the run by taking the file's lock for an instant, and a run that began in
+/// this instant tried again some milliseconds later. One that is stopped anywhere now keeps no run
+/// away.
+#[test]
+fn follower_that_is_stopped_keeps_no_later_run_away() {
+    let place = Place::new();
+    let gate = place.gate("gate");
+    let live = place.start_script(&[], &two_lines());
+    until_true("the first line is there", || place.read("log") == "first\n");
+    let follower = place.start(&["tail", "log"]);
+    assert_eq!(follower.line(), "first");
+    follower.signal("STOP");
+    gate.release(1);
+    expect_well(&live.end(), "0\n");
+    let again = "append(\"log\", \"first\\nsecond\\nthird\\n\"); return 1;";
+    expect_well(&place.start_script(&[], again).end(), "1\n");
+    follower.signal("CONT");
+    expect_well(&follower.end_of("the follower ends"), "second\nthird\n");
+}
+
+/// `ciel tail log | head -n 1` stayed until the next line was written.
+#[test]
+fn follower_whose_reader_goes_away_ends_at_once() {
+    let place = Place::new();
+    let gate = place.gate("gate");
+    let live = place.start_script(&[], &two_lines());
+    until_true("the first line is there", || place.read("log") == "first\n");
+    let mut shell = place.program(Path::new("sh"));
+    shell.args(["-c", "\"$1\" tail log | head -n 1", "sh"]);
+    let shown = shell.arg(place.command().get_program()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&shown.stdout), "first\n");
+    gate.release(1);
+    expect_well(&live.end(), "0\n");
+}
+
+/// A job whose second line waits for the gate.
+fn two_lines() -> String {
+    format!(
+        "append(\"log\", \"first\\n\"); return len(text({}));",
+        held_append("gate", "second")
+    )
 }
 
 #[test]

@@ -52,6 +52,7 @@ pub fn kill(pid: u32, name: &str) {
         "USR1" => Signal::USR1,
         "USR2" => Signal::USR2,
         "WINCH" => Signal::WINCH,
+        "CONT" => Signal::CONT,
         other => panic!("no such signal here: {other}"),
     };
     let pid = Pid::from_raw(pid as i32).unwrap();

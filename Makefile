@@ -34,6 +34,7 @@ EDITED ?= 50
 OUTPUTS ?= 100000
 FAILURES ?= 100000
 OUTPUT_BYTES ?= 5000000000
+STRANDS ?= 1000000
 GROUPS ?=
 ROUNDS ?= 5
 PAIRS ?= 30
@@ -108,6 +109,8 @@ soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KIL
 	@$(WITH_PYTHON) CIEL_OUTPUTS=$(OUTPUTS) CIEL_FAILURES=$(FAILURES) \
 		CIEL_OUTPUT_BYTES=$(OUTPUT_BYTES) cargo test --locked --quiet \
 		-p ciel-cli --test extremes -- --nocapture --test-threads=1
+	@CIEL_STRANDS=$(STRANDS) CIEL_ORDERED_BYTES=$(OUTPUT_BYTES) cargo test --locked --quiet \
+		-p ciel-cli --test ordered_files sizes -- --nocapture --test-threads=1
 	@CIEL_OUTPUT_BYTES=$(OUTPUT_BYTES) cargo test --release --locked --quiet \
 		-p ciel-files --test bad_input
 

@@ -57,6 +57,7 @@ pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOpti
         },
         check: given.check,
         duplicates: given.duplicates,
+        held_bytes: given.held_bytes,
         trace: told.trace.clone(),
         new: false,
         json: told.json,
@@ -92,6 +93,7 @@ pub fn given(options: &RunOptions) -> GivenOptions {
         trusts_times: options.trust == Trust::Mtime,
         check: options.check,
         duplicates: options.duplicates,
+        held_bytes: options.held_bytes,
     }
 }
 
@@ -154,6 +156,7 @@ mod tests {
             "--trust=mtime",
             "--check",
             "--duplicates",
+            "--held-bytes=3M",
             "-m",
             "package.job",
             "-x",

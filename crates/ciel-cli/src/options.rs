@@ -269,6 +269,10 @@ pub struct RunOptions {
     /// others of its function; the first to end gives the result
     #[arg(long)]
     pub duplicates: bool,
+    /// Start no task, and pause those that write, while more than SIZE of output waits for output
+    /// before it in serial order; bytes, or 64K, 256M, 1G
+    #[arg(long, value_name = "SIZE", value_parser = parse_disk_size)]
+    pub held_bytes: Option<u64>,
     /// Run all spawned tasks to the end even if some fail
     #[arg(short, long)]
     pub keep_going: bool,

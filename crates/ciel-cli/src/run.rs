@@ -150,6 +150,7 @@ pub fn settings(
         trusts_times: options.trust == Trust::Mtime,
         check: options.check,
         duplicates: options.duplicates,
+        held_bytes: options.held_bytes,
         trace: options.trace.as_deref().map(trace::open).transpose()?,
         given: given::given(options),
     })

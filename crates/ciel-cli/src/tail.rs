@@ -1,8 +1,8 @@
 //! `ciel tail`: an ordered file from its beginning, and what a run appends until it has ended.
 //!
-//! The file is an ordinary one, a prefix of the final bytes at every moment. The kernel says when it
-//! has been written, when its writer has ended, and when nobody reads what is printed: nothing is
-//! looked at twice in vain. It knows neither runs nor state folders: any file can be followed.
+//! The file is an ordinary one, a prefix of the final bytes at every moment. The kernel says when
+//! it has been written, when its writer has ended, and when nobody reads what is printed. It knows
+//! neither runs nor state folders: any file can be followed.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};

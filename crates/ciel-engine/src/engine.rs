@@ -11,7 +11,7 @@ use ciel_model::{Label, Micros, SegmentedQueue, StrandKey, TaskKey};
 use ciel_node::{AttemptKey, Node, Slot};
 
 use crate::event::{Caller, Effect, Event, Reply, ResultQuery};
-use crate::home::{FromHome, Home, effect_of};
+use crate::home::{FromHome, Home, Pressure, effect_of};
 use crate::message::{SiteKey, ToHome};
 use crate::site::{Call, Site};
 
@@ -76,10 +76,13 @@ impl Engine {
                 self.home.tell(now, event, &mut self.from_home);
                 self.site.on_event(&mut call, Event::Ticked);
             }
+            Event::FrontierMoved { rests } => {
+                self.home.on_frontier_moved(now, rests, &mut self.from_home)
+            }
             event => self.site.on_event(&mut call, event),
         }
         self.deliver(&mut call);
-        while self.site.advance(&mut call) {
+        while self.site.advance(&mut call) || self.home.let_go(now, &mut self.from_home) {
             self.deliver(&mut call);
         }
         let reply = call.end();
@@ -138,6 +141,33 @@ impl Engine {
     /// The same, for the threads that write output, release it, or keep the records.
     pub fn state_mut(&mut self) -> &mut Coordinator {
         self.home.state_mut()
+    }
+
+    /// From now on tasks wait while more than so many bytes of output wait behind the frontier.
+    /// While [`has_held`](Self::has_held), the caller looks for output after each event, and
+    /// submits [`Event::FrontierMoved`] when it has done so.
+    pub fn bound_output(&mut self, bound_bytes: u64) {
+        self.home.bound_output(bound_bytes);
+    }
+
+    /// How it stands with output that waits, if that is bounded.
+    pub fn pressure(&self) -> Option<Pressure> {
+        self.home.pressure()
+    }
+
+    /// Whether tasks wait until the frontier has moved.
+    pub fn has_held(&self) -> bool {
+        self.home.has_held()
+    }
+
+    /// Whether the attempt waits until the frontier has moved.
+    pub fn is_held(&self, attempt: AttemptKey) -> bool {
+        self.home.is_held(attempt)
+    }
+
+    /// Whether a strand that has written is to wait for nothing before it writes more.
+    pub fn should_ask(&self, strand: StrandKey) -> bool {
+        self.home.should_ask(strand)
     }
 
     /// The task graph.

@@ -65,6 +65,11 @@ pub enum Event {
         /// The attempts.
         attempts: Vec<AttemptKey>,
     },
+    /// Output was taken, and the frontier may have moved.
+    FrontierMoved {
+        /// It stands before what is not final.
+        rests: bool,
+    },
     /// Time passed; see [`Engine::next_deadline`](crate::Engine::next_deadline).
     Ticked,
 }

@@ -6,6 +6,8 @@
 //! then `home/placement`.
 
 mod acts;
+mod backpressure;
+mod holds;
 mod placement;
 mod translate;
 
@@ -16,6 +18,8 @@ use ciel_node::{AttemptKey, Capacity, Slot};
 
 use crate::event::Effect;
 use crate::message::{Offer, SiteKey, ToHome, ToSite};
+pub use backpressure::Pressure;
+use holds::Holds;
 use placement::{After, Placement, Stage};
 pub(crate) use translate::effect_of;
 use translate::{Translated, translate};
@@ -37,6 +41,10 @@ pub struct Home {
     actions: Vec<graph::Action>,
     /// The attempt that spawns a task which has begun inside it, until that is offered.
     begun_in: Option<AttemptKey>,
+    /// Which tasks are held, if output that waits behind the frontier is bounded.
+    holds: Option<Box<Holds>>,
+    /// The attempt that waits for nothing in this event.
+    asks: Option<AttemptKey>,
 }
 
 impl Home {
@@ -47,6 +55,8 @@ impl Home {
             placement: Placement::default(),
             actions: Vec::new(),
             begun_in: None,
+            holds: None,
+            asks: None,
         }
     }
 
@@ -110,8 +120,9 @@ impl Home {
         let parked = |attempt: AttemptKey| self.graph().keeps_live_copy(attempt.task);
         let slot_of = |attempt| self.placement.slot_of(attempt);
         match translate(action, parked, slot_of) {
-            Translated::Message(_, ToSite::Offer(offer)) => self.offer(offer, out),
+            Translated::Message(_, ToSite::Offer(offer)) => self.offer_or_hold(offer, out),
             Translated::Message(attempt, message) => {
+                self.note_for_held(attempt, &message);
                 let stage = stage_after(&message);
                 self.send(attempt, message, out);
                 self.placement.advance(attempt, stage);
@@ -132,12 +143,19 @@ impl Home {
         }
     }
 
-    /// A task that no site can take waits for the next one that joins.
-    fn offer(&mut self, mut offer: Offer, out: &mut SegmentedQueue<FromHome>) {
+    /// One that has begun inside another, or had its turn, is not held.
+    fn offer_or_hold(&mut self, mut offer: Offer, out: &mut SegmentedQueue<FromHome>) {
         let is_begun = |parent: AttemptKey| self.is_child(offer.attempt.task, parent.task);
         if self.begun_in.is_some_and(is_begun) {
             offer.begun_in = self.begun_in.take();
         }
+        if let Some(offer) = self.hold(offer) {
+            self.offer(offer, out);
+        }
+    }
+
+    /// A task that no site can take waits for the next one that joins.
+    fn offer(&mut self, offer: Offer, out: &mut SegmentedQueue<FromHome>) {
         if let Some(site) = self.placement.choose(&offer) {
             out.push_back(FromHome::Send(site, ToSite::Offer(offer)));
         }
@@ -181,7 +199,8 @@ impl Home {
 
     /// When [`graph::Event::Ticked`] is wanted at the latest.
     pub fn next_deadline(&self) -> Option<Micros> {
-        self.graph().next_deadline()
+        let look = self.holds.as_ref().and_then(|holds| holds.next_look());
+        self.graph().next_deadline().into_iter().chain(look).min()
     }
 
     /// The site that has a task, and its slot there if it runs.

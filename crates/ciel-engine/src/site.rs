@@ -266,6 +266,8 @@ impl Site {
             Event::PrefetchReturned { worker, attempts } => {
                 self.on_prefetch_returned(worker, &attempts)
             }
+            // The site has nothing to do with the order of output.
+            Event::FrontierMoved { .. } => {}
             Event::Ticked => self.for_node.push_back(node::Event::Ticked),
         }
     }

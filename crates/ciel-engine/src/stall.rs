@@ -62,6 +62,7 @@ impl Engine {
         let can_continue = slots.any(|slot| alive.runs(slot))
             || self.node().awaits_worker()
             || self.graph().awaits_results()
+            || self.has_held()
             || self.graph().next_time_limit().is_some()
             || self.node().next_deadline().is_some();
         let has_begun = self.graph().counts().spawned > 0;

@@ -2,6 +2,7 @@
 
 #![allow(missing_docs)]
 
+mod backpressure;
 mod house;
 
 use ciel_engine::{Alive, Caller, Event};

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ciel_model::{
-    AttemptNumber, Class, Label, Mark, Micros, ObjectKey, Options, Segmented, TaskKey,
+    AttemptNumber, Class, Label, Mark, Micros, ObjectKey, Options, Segmented, StrandKey, TaskKey,
 };
 
 use crate::functions::FunctionCounts;
@@ -115,6 +115,23 @@ impl Graph {
     pub fn awaits_place(&self, task: TaskKey, attempt: AttemptNumber) -> bool {
         self.tasks.get(&task).is_some_and(|task| {
             task.attempt == attempt && matches!(task.state, State::Ready { .. })
+        })
+    }
+
+    /// Whether a live task takes any input as a stream.
+    pub fn takes_streams(&self, task: TaskKey) -> bool {
+        self.tasks
+            .get(&task)
+            .is_some_and(|task| task.takes_streams())
+    }
+
+    /// Whether the live task of a strand is in a slot and writes no open output, so that nothing
+    /// but its own work keeps it from its end. Work: all live tasks.
+    pub fn depends_on_itself(&self, strand: StrandKey) -> bool {
+        let mut tasks = self.tasks.iter().map(|(_, task)| task);
+        tasks.any(|task| {
+            let is_placed = matches!(task.state, State::Running { .. });
+            task.strand.key == strand && is_placed && task.open.is_empty()
         })
     }
 

@@ -128,3 +128,7 @@ pub const LINEAGE_INGREDIENTS_MAX: usize = 1024;
 
 /// Failures of other tasks that one attempt keeps, to find the one that ends it.
 pub const RECEIVED_FAILURES_MAX: usize = 256;
+
+/// Bytes that a task may write, in a run with a bound of output that waits, before it asks whether
+/// it may go on.
+pub const ASKED_AFTER_BYTES: usize = 64 << 10;

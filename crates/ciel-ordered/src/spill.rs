@@ -52,6 +52,12 @@ impl OrderedStream {
         !self.spilled.is_empty()
     }
 
+    /// Bytes that wait behind the frontier: in memory, in extents, and between the two.
+    pub fn waiting_bytes(&self) -> u64 {
+        let moving: u64 = self.spilled.values().map(|spilled| spilled.length).sum();
+        self.gauges.held_bytes + self.gauges.extent_bytes + moving
+    }
+
     /// Bytes that should be spilled now; 0 while the bound of `limits` is kept.
     pub fn excess_bytes(&self) -> u64 {
         match self.held_bytes() > HELD_BYTES_MAX {

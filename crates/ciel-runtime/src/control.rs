@@ -14,7 +14,7 @@ use ciel_model::{AttemptNumber, Label, TaskKey};
 use ciel_node::{AttemptKey, Slot};
 use ciel_ordered::Sink;
 use ciel_view::limits::LIVE_TASKS_MAX;
-use ciel_view::records::{Record, TaskRecord, TaskState, WaitingRecord, words_of};
+use ciel_view::records::{HeldRecord, Record, TaskRecord, TaskState, WaitingRecord, words_of};
 use ciel_view::socket::{self, Request};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -108,7 +108,13 @@ fn waiting(engine: &Engine) -> WaitingRecord {
         Some(index) => files[index].clone(),
     };
     let bytes = core.state().output().unreleased_bytes();
+    let pressure = core.engine().pressure();
     WaitingRecord {
+        held: pressure.map(|now| HeldRecord {
+            bound_bytes: now.bound_bytes,
+            tasks: now.held as u64,
+            gave_way: now.gave_way,
+        }),
         bytes: bytes
             .into_iter()
             .map(|(sink, bytes)| (name(sink), bytes))
@@ -264,18 +270,25 @@ fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<Str
                 vec![format!("waiting for {of}, an equal call")],
             )
         }
+        Situation::Ready(_) if core.engine().is_held(attempt_of(view)) => {
+            let reason = "held: more output than --held-bytes waits before it is its turn";
+            (TaskState::Waiting, vec![reason.into()])
+        }
         Situation::Ready(_) => {
-            let attempt = AttemptKey {
-                task: view.task,
-                number: AttemptNumber(view.attempts - 1),
-            };
-            let reason = missing_slot(core, attempt, view);
+            let reason = missing_slot(core, attempt_of(view), view);
             (TaskState::Ready, vec![format!("waiting for {reason}")])
         }
         Situation::Running(since) => (
             TaskState::Running,
             vec![running(core, engine, view, *since)],
         ),
+    }
+}
+
+fn attempt_of(view: &TaskView) -> AttemptKey {
+    AttemptKey {
+        task: view.task,
+        number: AttemptNumber(view.attempts - 1),
     }
 }
 
@@ -291,11 +304,7 @@ fn missing_slot(core: &Core, attempt: AttemptKey, view: &TaskView) -> String {
 }
 
 fn running(core: &Core, engine: &Engine, view: &TaskView, since: u64) -> String {
-    let attempt = AttemptKey {
-        task: view.task,
-        number: AttemptNumber(view.attempts - 1),
-    };
-    let slot = core.engine().slot_of(attempt);
+    let slot = core.engine().slot_of(attempt_of(view));
     let seconds = engine.now().saturating_sub(since) as f64 / 1e6;
     let pid = match slot {
         Some(Slot::Worker(worker)) => core.worker_pids.get(&worker),

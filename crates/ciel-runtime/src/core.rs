@@ -148,6 +148,11 @@ impl Core {
         }
     }
 
+    /// From now on tasks are held while more than so many bytes of output wait.
+    pub(crate) fn bound_output(&mut self, bound_bytes: u64) {
+        self.engine.bound_output(bound_bytes);
+    }
+
     /// Submits an event without a caller.
     pub(crate) fn tell(&mut self, now: Micros, event: impl Into<Event>) {
         self.ask(now, event, Caller::Nobody);
@@ -157,6 +162,7 @@ impl Core {
     pub(crate) fn ask(&mut self, now: Micros, event: impl Into<Event>, caller: Caller) -> Reply {
         let event = event.into();
         let speaker = speaker_of(&event);
+        let is_look = matches!(event, Event::FrontierMoved { .. });
         self.follow(&event);
         let mut effects = std::mem::take(&mut self.effects);
         let reply = self.engine.tell(now, event, caller, &mut effects);
@@ -168,7 +174,9 @@ impl Core {
             self.perform(now, effect);
         }
         self.effects = effects;
-        self.look_for_output();
+        if !is_look {
+            self.look_for_output();
+        }
         reply
     }
 
@@ -317,7 +325,8 @@ impl Core {
         let changes = self.state().changes() - self.changes;
         // Strands without output leave the streams when the frontier passes them, in bulk.
         let is_awaited = !silent || !self.gate.is_empty();
-        if changes > 0 && is_awaited || changes >= SILENT_CHANGES_MAX {
+        let is_due = changes > 0 && is_awaited || changes >= SILENT_CHANGES_MAX;
+        if is_due || self.engine.has_held() {
             self.changes = self.state().changes();
             self.output_ready = true;
         }

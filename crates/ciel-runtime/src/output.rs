@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use ciel_coordinator::Coordinator;
+use ciel_engine::Event;
 use ciel_journal::{Journal, Sequence};
 use ciel_model::limits;
 use ciel_ordered::{Chunk, Extent, OrderedStream, Sink, Spill};
@@ -78,6 +79,7 @@ pub(crate) fn run_thread(engine: &Engine) -> Result<(), Closed> {
         let batch = take_batch(engine, &mut core);
         drop(core);
         let nothing = batch.output.is_empty() && batch.errors.is_empty();
+        tell_of_frontier(engine, nothing);
         put_out(engine, batch, released.as_mut())?;
         take_snapshot(engine, released.as_mut(), log_bytes_min)?;
         match (nothing, closed) {
@@ -89,6 +91,17 @@ pub(crate) fn run_thread(engine: &Engine) -> Result<(), Closed> {
             (true, false) => std::thread::sleep(REST),
             (false, _) => {}
         }
+    }
+}
+
+/// Lets tasks go that are held until the frontier has moved; it `rests` where it is.
+fn tell_of_frontier(engine: &Engine, rests: bool) {
+    if engine.settings.output_bound().is_some() {
+        engine.with(|core, now| {
+            if core.engine().has_held() {
+                core.tell(now, Event::FrontierMoved { rests });
+            }
+        });
     }
 }
 

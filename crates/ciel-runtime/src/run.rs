@@ -248,7 +248,11 @@ fn new_core(
         threads: settings.script_threads(),
         serial: settings.serial,
     };
-    Core::new(state, Node::new(capacity), orders, kept)
+    let mut core = Core::new(state, Node::new(capacity), orders, kept);
+    if let Some(bound_bytes) = settings.output_bound() {
+        core.bound_output(bound_bytes);
+    }
+    core
 }
 
 fn run_record(settings: &Settings, id: &str) -> RunRecord {

@@ -4,7 +4,7 @@
 //! know threads or turns. Read next: `scripts`, which runs the machines.
 
 use ciel_engine::{Action, At, Attempt, Event};
-use ciel_model::{ActionKey, Form, Handle, Label, Name, Value};
+use ciel_model::{ActionKey, Form, Handle, Label, Name, Value, limits};
 use ciel_ordered::Sink;
 use ciel_skywriting::host::{
     Handle as ScriptHandle, Host, Keeping, NoPackage, RefusedFile, SpawnRequest,
@@ -206,6 +206,16 @@ impl Host for ScriptHost<'_> {
 }
 
 impl ScriptHost<'_> {
+    /// Whether it has written so much in this stretch that it is to ask for room, if it has to.
+    pub(crate) fn has_written_much(&self) -> bool {
+        let written = self.acts.iter().map(|act| match act {
+            Act::Print(_, bytes) | Act::Append(_, _, bytes) => bytes.len(),
+            Act::Step(_) => 0,
+        });
+        self.engine.settings.output_bound().is_some()
+            && written.sum::<usize>() >= limits::ASKED_AFTER_BYTES
+    }
+
     /// The machine has counted so many actions, those that it keeps among them.
     fn comes_to(&mut self, actions: u64) {
         let reached = self.attempt.reach(actions);

@@ -335,6 +335,17 @@ fn run_until_spawn(machine: &mut Machine, host: &mut ScriptHost<'_>) -> Step {
     Step::Preempted
 }
 
+/// A script that has written more than may wait continues when there is room.
+fn asking(script: &mut Script, stay: Stay) -> Stay {
+    match stay {
+        Stay::Blocked(..) => stay,
+        Stay::Preempted(_) | Stay::Running => {
+            let blocked = script.attempt.block(Vec::new(), Wait::ALL, Kept::All);
+            Stay::Blocked(blocked, false)
+        }
+    }
+}
+
 /// The outcome of a stretch.
 enum StretchEnd {
     Ends(Action),
@@ -378,6 +389,11 @@ fn tell(
         core = engine.lock();
         now = engine.now();
     }
+    let asks = stay.is_some() && core.engine().should_ask(script.assignment().strand);
+    let stay = stay.map(|stay| match asks {
+        true => asking(&mut script, stay),
+        false => stay,
+    });
     let on = stay.and_then(|stay| match stay {
         Stay::Blocked(blocked, _) => wait(&mut core, now, script, blocked.event(checkpoint)),
         Stay::Preempted(line) => step_aside(&mut core, now, hand, script, line),

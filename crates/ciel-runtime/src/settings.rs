@@ -75,6 +75,8 @@ pub struct Settings {
     pub check: bool,
     /// Pure tasks that run for much longer than others of their function run a second time.
     pub duplicates: bool,
+    /// Bytes of output that may wait behind the serial frontier before tasks are held.
+    pub held_bytes: Option<u64>,
     /// The file for a trace of the run, open and empty.
     pub trace: Option<Arc<File>>,
     /// The options as a person gave them, for the next process of this run.
@@ -150,6 +152,11 @@ impl Settings {
     /// task at a time.
     pub(crate) fn usable_cores(&self) -> u32 {
         self.cores.max(1)
+    }
+
+    /// The bound of output that waits, in force; a serial run has no such output.
+    pub(crate) fn output_bound(&self) -> Option<u64> {
+        self.held_bytes.filter(|_| !self.serial)
     }
 
     /// The id of the run, `run`, if files of other contents are to be replaced.

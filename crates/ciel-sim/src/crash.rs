@@ -6,16 +6,16 @@
 //! `kept`.
 
 use ciel_coordinator::{Coordinator, FoldError};
-use ciel_engine::Engine;
 use ciel_graph::{Action, Event, Policy, Situation};
 use ciel_model::AttemptNumber;
-use ciel_node::{AttemptKey, Node};
+use ciel_node::AttemptKey;
 use ciel_ordered::Piece;
 
 use crate::kept::{Attempts, Noted, Snapshot};
 use crate::program::{Act, Definition, Scenario};
+use crate::setup::{engine_of, policy_of};
 use crate::summaries::Summaries;
-use crate::world::{World, capacity_of, policy_of};
+use crate::world::World;
 
 /// What a fold has come to.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl World<'_> {
         let mut coordinator =
             from_snapshot.map_or(folded.coordinator, |shorter| shorter.coordinator);
         coordinator.watch(true);
-        self.engine = Engine::new(coordinator, Node::new(capacity_of(self.scenario)));
+        self.engine = engine_of(self.scenario, coordinator);
         self.go_on();
     }
 

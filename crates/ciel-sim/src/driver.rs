@@ -71,6 +71,7 @@ impl World<'_> {
             self.perform(effect);
         }
         self.release();
+        self.note_room();
     }
 
     fn perform(&mut self, effect: Effect) {

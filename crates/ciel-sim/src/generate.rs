@@ -104,6 +104,7 @@ pub fn scenario(seed: u64) -> Scenario {
         in_place: in_place && !waits && !cancels && !streams && !straggles,
         check: !straggles && seed % 5 == 2,
         stragglers: straggles || seed.is_multiple_of(4),
+        held_bytes: None,
         tasks,
         faults,
         expectations: Vec::new(),

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use ciel_engine::Pressure;
 use ciel_graph::{Counts, JobOutcome};
 use ciel_model::{Content, Failure};
 
@@ -58,6 +59,10 @@ pub struct Shown {
     pub released: u64,
     /// Children that ran in place.
     pub called: u64,
+    /// How it stood with a bound of waiting output at the end.
+    pub pressure: Option<Pressure>,
+    /// Most bytes that waited behind the frontier, if they were bounded.
+    pub waiting_bytes_max: u64,
     /// The graph's counters at the end.
     pub counts: Counts,
     /// The fingerprint of its trace.
@@ -95,6 +100,8 @@ fn show_at_sites(scenario: &Scenario) -> (Shown, SitesMet) {
         repeated: 0,
         released: 0,
         called: 0,
+        pressure: None,
+        waiting_bytes_max: 0,
         counts: world.counts(),
         fingerprint: world.trace().fingerprint(),
     };
@@ -131,6 +138,8 @@ fn show(scenario: &Scenario) -> Shown {
         repeated: world.repeated,
         released: world.released,
         called: world.called,
+        pressure: world.engine.pressure(),
+        waiting_bytes_max: world.room.waiting_bytes_max,
         counts: world.counts(),
         fingerprint: world.trace().fingerprint(),
     }

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Other lines: `serial`, `keep-going`, `fail-fast`, `checkpoints`, `ahead`, `in-place`, `check`,
-//! `stragglers`. It does not know what a scenario means. Read next: `program`.
+//! `stragglers`, `held-bytes 10`. It does not know what a scenario means. Read next: `program`.
 
 use std::fmt;
 use std::str::{FromStr, SplitWhitespace};
@@ -48,6 +48,7 @@ impl FromStr for Scenario {
             in_place: false,
             check: false,
             stragglers: false,
+            held_bytes: None,
             tasks: Vec::new(),
             faults: Vec::new(),
             expectations: Vec::new(),
@@ -79,6 +80,7 @@ fn read_line(scenario: &mut Scenario, line: &str) -> Option<()> {
         "in-place" => scenario.in_place = true,
         "check" => scenario.check = true,
         "stragglers" => scenario.stragglers = true,
+        "held-bytes" => scenario.held_bytes = Some(rest.parse().ok()?),
         "task" => {
             let task = read_task(scenario.tasks.len(), rest)?;
             scenario.tasks.push(task);
@@ -218,6 +220,9 @@ impl fmt::Display for Scenario {
             if said {
                 writeln!(f, "{word}")?;
             }
+        }
+        if let Some(bytes) = self.held_bytes {
+            writeln!(f, "held-bytes {bytes}")?;
         }
         for (index, task) in self.tasks.iter().enumerate() {
             let acts: Vec<String> = task.acts.iter().map(write_act).collect();

@@ -208,6 +208,8 @@ pub struct Scenario {
     pub check: bool,
     /// Pure tasks that run for long get a second run.
     pub stragglers: bool,
+    /// Bytes of output that may wait behind the frontier.
+    pub held_bytes: Option<u64>,
     /// The program.
     pub tasks: Vec<Definition>,
     /// Faults, by time in microseconds.

@@ -56,6 +56,8 @@ pub struct Script {
     pub definition: usize,
     /// Whether it wrote anything.
     pub printed: bool,
+    /// It waits for nothing but room.
+    pub(crate) asks_for_room: bool,
     /// Children that it ran in place.
     pub called: u64,
     label: Label,
@@ -104,6 +106,7 @@ impl Script {
         let mut script = Script {
             definition,
             printed: false,
+            asks_for_room: false,
             called: 0,
             label,
             at: 0,

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Caller, Engine, Event, Reply};
 use ciel_graph::{
-    self as graph, Ahead, Checkpoint, Continuation, JobOutcome, Policy, Step, StreamInput, Wait,
+    self as graph, Ahead, Checkpoint, Continuation, JobOutcome, Step, StreamInput, Wait,
 };
-use ciel_model::{Handle, Name, Resources, StrandKey};
-use ciel_node::{AttemptKey, Capacity, Node, Slot, WorkerKey};
+use ciel_model::{Handle, Name, StrandKey};
+use ciel_node::{AttemptKey, Slot, WorkerKey};
 
 use crate::begun::spawns_begun;
 use crate::copies::Copies;
@@ -24,6 +24,7 @@ use crate::program::{Kind, Scenario};
 use crate::random::Random;
 use crate::results::Results;
 use crate::script::{Move, Script, descriptor};
+use crate::setup::{engine_of, policy_of, ready};
 use crate::summaries::Summaries;
 use crate::told::Told;
 use crate::trace::Trace;
@@ -33,9 +34,6 @@ pub const HAPPENINGS_MAX: u64 = 200_000;
 
 /// Microseconds that one act takes at most, beside its declared time.
 const ACT_US_MAX: usize = 100;
-
-/// Microseconds for which a task runs at least before it may be a straggler.
-const STRAGGLER_US: u64 = 200;
 
 /// Of so many attempts that may take long one does.
 pub(crate) const STRAGGLES: usize = 4;
@@ -51,6 +49,7 @@ pub(crate) enum Happening {
     Hello(WorkerKey),
     LookedUp(AttemptKey),
     Tick,
+    Frontier,
     Fault(usize),
 }
 
@@ -76,6 +75,15 @@ pub(crate) struct Process {
     pub(crate) stopped: bool,
 }
 
+/// What the world has to do about a bound of waiting output, and what it has seen of it.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    /// A look at the frontier is scheduled.
+    pub(crate) is_scheduled: bool,
+    /// Most bytes that waited after an event.
+    pub(crate) waiting_bytes_max: u64,
+}
+
 /// A world in which one scenario runs.
 #[derive(Debug)]
 pub struct World<'a> {
@@ -94,6 +102,7 @@ pub struct World<'a> {
     pub(crate) streams: Streams,
     pub(crate) kept: Saved,
     pub(crate) trace: Trace,
+    pub(crate) room: Room,
     heap: BinaryHeap<Reverse<(u64, u64, Happening)>>,
     sequence: u64,
     ticks_at: Option<u64>,
@@ -141,7 +150,7 @@ impl<'a> World<'a> {
             scenario,
             now: 0,
             random,
-            engine: Engine::new(coordinator, Node::new(capacity_of(scenario))),
+            engine: engine_of(scenario, coordinator),
             processes: BTreeMap::new(),
             copies: Copies::default(),
             saved: Vec::new(),
@@ -152,6 +161,7 @@ impl<'a> World<'a> {
             streams: Streams::default(),
             kept,
             trace: Trace::new(keeps_trace),
+            room: Room::default(),
             heap: BinaryHeap::new(),
             sequence: 0,
             ticks_at: None,
@@ -262,6 +272,7 @@ impl<'a> World<'a> {
     /// Only what comes from outside still happens.
     pub(crate) fn forget_happenings(&mut self) {
         self.ticks_at = None;
+        self.room = Room::default();
         let outside = |happening: &Happening| matches!(happening, Happening::Fault(_));
         self.heap
             .retain(|Reverse((_, _, happening))| outside(happening));
@@ -275,6 +286,7 @@ impl<'a> World<'a> {
             Happening::Hello(worker) => self.say_hello(worker),
             Happening::LookedUp(attempt) => self.submit(self.results.answer(attempt)),
             Happening::Tick => self.submit(Event::Ticked),
+            Happening::Frontier => self.look_at_frontier(),
             Happening::Fault(index) => self.strike(self.scenario.faults[index].1),
         }
         if let Some(at) = self.engine.next_deadline()
@@ -328,7 +340,9 @@ impl<'a> World<'a> {
                 if !stale {
                     self.write(strand, after, text);
                 }
-                self.schedule_soon(Happening::Act(attempt));
+                if stale || !self.asks_for_room(attempt) {
+                    self.schedule_soon(Happening::Act(attempt));
+                }
             }
             Move::Step(step) => self.step(attempt, step),
             Move::Block(on, wait) => self.block_or_read(attempt, on, wait),
@@ -438,7 +452,7 @@ impl<'a> World<'a> {
     }
 
     /// In whose name a task in its slot speaks.
-    fn caller(&self, attempt: AttemptKey) -> Caller {
+    pub(crate) fn caller(&self, attempt: AttemptKey) -> Caller {
         match self.processes[&attempt].slot {
             Slot::Thread => Caller::Thread,
             Slot::Process => Caller::Nobody,
@@ -449,7 +463,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn after_block(&mut self, attempt: AttemptKey, reply: Reply) {
+    pub(crate) fn after_block(&mut self, attempt: AttemptKey, reply: Reply) {
         let slot = self.processes[&attempt].slot;
         let gives_slot = self.begun.contains(&attempt) && matches!(reply, Reply::Begin(_));
         self.taken_over += u64::from(gives_slot);
@@ -504,7 +518,7 @@ impl<'a> World<'a> {
     }
 
     /// A live copy needs a home; a strand that cannot be replayed must not depend on one.
-    fn choose_continuation(&mut self, attempt: AttemptKey) -> Continuation {
+    pub(crate) fn choose_continuation(&mut self, attempt: AttemptKey) -> Continuation {
         let definition = &self.scenario.tasks[self.processes[&attempt].script.definition];
         let thread = definition.kind == Kind::Thread;
         let homeless = definition.kind == Kind::Process;
@@ -554,43 +568,5 @@ impl<'a> World<'a> {
         if self.workers.contains_key(&worker) {
             self.submit(ready(self.scenario, worker));
         }
-    }
-}
-
-/// A worker says hello. Those that do not begin prefetched starts run two tasks at once in every
-/// other scenario.
-pub(crate) fn ready(scenario: &Scenario, worker: WorkerKey) -> Event {
-    let prefetches = scenario.ahead;
-    let slots = match prefetches {
-        true => 1,
-        false => 1 + (scenario.seed % 2) as u32,
-    };
-    Event::WorkerReady {
-        worker,
-        prefetches,
-        slots,
-    }
-}
-
-/// The machine of a scenario.
-pub(crate) fn capacity_of(scenario: &Scenario) -> Capacity {
-    let resources = Resources {
-        millicores: scenario.slots * 1000,
-        ..Resources::default()
-    };
-    Capacity {
-        resources,
-        threads: scenario.slots,
-        serial: scenario.serial,
-    }
-}
-
-/// What a failure does in a scenario.
-pub(crate) fn policy_of(scenario: &Scenario) -> Policy {
-    Policy {
-        keep_going: scenario.keep_going,
-        fail_fast: scenario.fail_fast,
-        check: scenario.check,
-        straggler_us: scenario.stragglers.then_some(STRAGGLER_US),
     }
 }

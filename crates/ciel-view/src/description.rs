@@ -93,6 +93,9 @@ pub struct GivenOptions {
     /// Stragglers get a duplicate.
     #[serde(default)]
     pub duplicates: bool,
+    /// Bytes of output that may wait before tasks are held.
+    #[serde(default)]
+    pub held_bytes: Option<u64>,
 }
 
 /// What a run is to survive.

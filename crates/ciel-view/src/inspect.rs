@@ -12,7 +12,7 @@ use crate::error::ViewError;
 use crate::history::Reader;
 use crate::limits::LIVE_TASKS_MAX;
 use crate::records::{
-    CountsRecord, EndRecord, LogRecord, Record, RunRecord, StoreRecord, TaskRecord,
+    CountsRecord, EndRecord, HeldRecord, LogRecord, Record, RunRecord, StoreRecord, TaskRecord,
 };
 use crate::socket::{self, Request};
 
@@ -38,6 +38,8 @@ pub struct RunView {
     pub waiting: BTreeMap<String, u64>,
     /// The bytes of its objects; absent if the run was killed.
     pub store: Option<StoreRecord>,
+    /// What is held because too much output waits, if that is bounded.
+    pub held: Option<HeldRecord>,
     /// How it ended; absent while it lives, and when it was killed.
     pub end: Option<EndRecord>,
 }
@@ -158,6 +160,7 @@ fn view(entry: &RunEntry, tasks: Tasks) -> Option<RunView> {
         left_out: 0,
         waiting: BTreeMap::new(),
         store: None,
+        held: None,
         end: reader.end().filter(|_| !live),
     };
     view.store = view.end.as_ref().and_then(|end| end.store.clone());
@@ -171,6 +174,7 @@ fn view(entry: &RunEntry, tasks: Tasks) -> Option<RunView> {
         answer.retain_mut(|record| match record {
             Record::Waiting(waiting) => {
                 view.waiting = std::mem::take(&mut waiting.bytes);
+                view.held = waiting.held.take();
                 false
             }
             Record::Store(store) => {

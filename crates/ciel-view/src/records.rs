@@ -61,6 +61,20 @@ pub struct RunRecord {
 pub struct WaitingRecord {
     /// Bytes in memory and on disk, by file: `stdout`, or the path of an ordered file.
     pub bytes: BTreeMap<String, u64>,
+    /// What is held because of it, if output that waits is bounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldRecord>,
+}
+
+/// Tasks that wait because more output than a bound does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeldRecord {
+    /// Bytes that may wait.
+    pub bound_bytes: u64,
+    /// Tasks that are held now.
+    pub tasks: u64,
+    /// Tasks that went although more waited, because nothing else could have moved the frontier.
+    pub gave_way: u64,
 }
 
 /// The bytes of a run's objects and of its waiting output, since its last start. What was made and

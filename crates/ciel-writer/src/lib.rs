@@ -5,10 +5,10 @@
 //! touches it, so a refusal always means another writer. The *mark* is one byte far beyond the end
 //! of the file, locked by an open file description: who follows the file looks for it without a
 //! lock, and waits for its end by a shared lock of that byte alone. A follower has this lock for an
-//! instant, or, if it is stopped there, for as long as it likes; therefore the next writer marks the
-//! first byte that nobody has. So there is no need to try again, on neither side.
+//! instant, or, if it is stopped there, for as long as that lasts; therefore the next writer marks
+//! the first byte that nobody has. So neither side has to retry.
 //!
-//! It does not know what is written. Read next: [`claim`], [`Writer`].
+//! It does not know what is written. Read next: [`Writer`].
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -53,8 +53,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// The writer of a file, if it has one now; what it wrote before is to be read after a look that
-    /// found none. The descriptor must be open for reading.
+    /// The writer of a file, if it has one now; what it wrote before is to be read after a look
+    /// that found none. The descriptor must be open for reading.
     ///
     /// # Errors
     /// The file system has no locks.

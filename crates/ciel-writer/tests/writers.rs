@@ -40,8 +40,8 @@ fn look_finds_the_writer_as_long_as_there_is_one() {
     assert_eq!(Writer::of(&reader).unwrap(), None);
 }
 
-/// A run tried a locked file five times, two milliseconds apart, because one who followed it had its
-/// lock for an instant; a follower that was stopped in this instant made the file unusable.
+/// A run tried a locked file five times, two milliseconds apart, because one who followed it had
+/// its lock for an instant; a follower that was stopped in this instant made the file unusable.
 #[test]
 fn follower_that_is_stopped_with_its_lock_keeps_nobody_away() {
     let (_folder, path) = place();

@@ -41,6 +41,7 @@ class EngineOptions:
     progress: bool
     resources: Mapping[str, int] | None
     shell: str
+    held_bytes: int | None = None
 
     def __post_init__(self) -> None:
         """Checks options that the command line could only refuse later."""
@@ -50,6 +51,8 @@ class EngineOptions:
             raise ValueError(f"stderr is 'live' or 'ordered', not {self.stderr!r}")
         if self.shell not in ("sh", "strict"):
             raise ValueError(f"shell is 'sh' or 'strict', not {self.shell!r}")
+        if self.held_bytes is not None and self.held_bytes < 0:
+            raise ValueError(f"held_bytes is a number of bytes, not {self.held_bytes!r}")
         if self.serial and self.jobs is not None:
             raise ValueError("a serial run has one task at a time: leave jobs out")
 
@@ -62,6 +65,7 @@ class EngineOptions:
         words += [f"--retries={self.retries}"] if self.retries else []
         words += [] if self.timeout is None else [f"--timeout={round(self.timeout * 1000)}ms"]
         words += [] if self.state is None else [f"--state={os.fspath(self.state)}"]
+        words += [] if self.held_bytes is None else [f"--held-bytes={self.held_bytes}"]
         words += [f"--resource={name}={count}" for name, count in (self.resources or {}).items()]
         return [*words, f"--stderr={self.stderr}", f"--shell={self.shell}"]
 

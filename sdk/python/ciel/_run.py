@@ -34,6 +34,7 @@ def run(
     progress: bool = False,
     resources: Mapping[str, int] | None = None,
     shell: str = "sh",
+    held_bytes: int | None = None,
     **kwargs: Any,
 ) -> R:
     """Runs `main(*args, **kwargs)` as the root task of a run and returns its value.
@@ -46,6 +47,7 @@ def run(
     session = Session(
         jobs=jobs, serial=serial, keep_going=keep_going, retries=retries, timeout=timeout,
         state=state, stderr=stderr, progress=progress, resources=resources, shell=shell,
+        held_bytes=held_bytes,
     )  # fmt: skip
     try:
         value: Any = session.submit(as_plain(main), *args, **kwargs).result()

@@ -45,7 +45,9 @@ class Session:
     the state folder, `.ciel` by default; `stderr` is "live" or "ordered"; `keep_going` is whether
     other submits continue after a failure; `progress` shows a progress line on a terminal;
     `resources` are further resources of the machine, by name, that tasks may request; `shell` is
-    "sh" or "strict" (`bash -euo pipefail`) for commands that do not say it themselves.
+    "sh" or "strict" (`bash -euo pipefail`) for commands that do not say it themselves;
+    `held_bytes` is how many bytes of output may wait for output before them; by default there is no
+    bound.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Session:
         progress: bool = False,
         resources: Mapping[str, int] | None = None,
         shell: str = "sh",
+        held_bytes: int | None = None,
     ) -> None:
         """Starts the engine. Raises NoRun inside a task, CielError if there is no command ciel."""
         if here.strand is not None:
@@ -69,8 +72,9 @@ class Session:
                 hint="spawn tasks there; start runs outside of tasks",
             )
         options = EngineOptions(
-            jobs, serial, keep_going, retries, timeout, state, stderr, progress, resources, shell
-        )
+            jobs, serial, keep_going, retries, timeout, state, stderr, progress, resources, shell,
+            held_bytes,
+        )  # fmt: skip
         self._process = SessionProcess(options)
 
     @overload

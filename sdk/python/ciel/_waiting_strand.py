@@ -86,11 +86,13 @@ class WaitingStrand(EngineStrand, TaskStrand):
 
     In `pieces`, bytes for an ordered file are behind its path.
 
+    `unasked` counts bytes sent since the strand last asked for room.
     `first_of` is the row of the last wait for a first; the engine keeps its list. `_told` has what
     came with answers to others, by handle.
     """
 
     replaying: bool = False
+    unasked: int = 0
     first_of: Row | None = None
     _observations: deque[Observation] | None = None
     _told: dict[int, Known] | None = None

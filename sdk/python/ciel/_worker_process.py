@@ -17,14 +17,14 @@ import sys
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from greenlet import getcurrent, greenlet
 
 from ciel import _audit, _native, _once, _streams, _task_files
 from ciel._code import adopt, resolve
-from ciel._errors import Cancelled
+from ciel._errors import Cancelled, WaitError
 from ciel._freeze import thaw
 from ciel._future import Future
 from ciel._in_place import Kept
@@ -36,13 +36,14 @@ from ciel._random import follow_environment
 from ciel._scheduler import Scheduler
 from ciel._strand import here, note_worker
 from ciel._task import Task
-from ciel._waiting_strand import WaitingStrand
+from ciel._waiting_strand import WAIT_ALL, WaitingStrand
 from ciel._worker import WorkerStrand
 
 if TYPE_CHECKING:
     from ciel._call import TaskFunction
     from ciel._native import Message
 
+ASKED_AFTER_BYTES = 1 << 16
 DROPPED_MAX = 256
 FUNCTIONS_MAX = 512
 CANCEL_WAIT_MS = 20
@@ -76,6 +77,7 @@ class WorkerProcess:
         self.stack: _native.Stack | None = None
         self._running: WaitingStrand | None = None
         self.forked = False
+        self.asks = False
         self.used_up = False
         self.promoter: _native.Promoter | None = None
         self.state = ProcessState()
@@ -349,6 +351,17 @@ class WorkerProcess:
         self.send(strand)
         # What is printed is out, even if the next line kills the process.
         self.connection.flush()
+        if self.asks and strand.unasked >= ASKED_AFTER_BYTES:
+            self._ask_for_room(strand)
+
+    def _ask_for_room(self, strand: WaitingStrand) -> None:
+        """Output that waits is bounded: a strand that has written much waits for room."""
+        if strand.replaying or not strand.is_settled or threading.get_ident() != self._thread:
+            return
+        strand.unasked = 0
+        # Where a strand cannot wait, it writes on.
+        with suppress(WaitError):
+            strand.block([], WAIT_ALL, None)
 
     @contextmanager
     def apart(self) -> Iterator[None]:
@@ -383,6 +396,7 @@ class WorkerProcess:
         with self._lock:
             tag, after = strand.tag, strand.next_action
             for path, data in _joined(strand.pieces):
+                strand.unasked += len(data)
                 if path is not None:
                     self.connection.write_file(tag, path, data, after)
                 elif data:

@@ -47,6 +47,7 @@ def main() -> None:
     build = f"ciel {__version__}, CPython {sys.version.split()[0]}"
     connection.hello(build, runtime, "python", FEATURES, True, PARKED_STRANDS_MAX)
     process = _worker_process.WorkerProcess(connection, _streams.Captured(), _strand())
+    process.asks = os.environ.pop("CIEL_ASKS", "") == "1"
     idle_path = os.environ.pop("CIEL_IDLE_CORES", "")
     if idle_path:
         process.keep_children(idle_path)

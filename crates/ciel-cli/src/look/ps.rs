@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ciel_view::inspect::{self, RunView, Tasks};
-use ciel_view::records::{FunctionRecord, TaskRecord};
+use ciel_view::records::{FunctionRecord, HeldRecord, TaskRecord};
 use serde_json::{Value, json};
 
 use super::{own_failure, store};
@@ -75,12 +75,25 @@ fn table(runs: &[RunView], options: &PsOptions, paint: Paint) -> String {
             let waits = format!("{} wait for their turn in {file}", size(*bytes));
             text.push_str(&format!("  {}\n", paint.faint(&waits)));
         }
+        if let Some(held) = &run.held {
+            text.push_str(&format!("  {}\n", paint.faint(&held_words(held))));
+        }
         text.push_str(&match options.store {
             true => store::lines(run, paint),
             false => task_lines(run, options.all, paint),
         });
     }
     text
+}
+
+/// What a bound of output that waits does to a run.
+fn held_words(held: &HeldRecord) -> String {
+    let (tasks, bound) = (counted(held.tasks, "task"), size(held.bound_bytes));
+    let mut words = format!("{tasks} held; {bound} may wait");
+    if held.gave_way > 0 {
+        words += &format!("; the bound gave way {}", counted(held.gave_way, "time"));
+    }
+    words
 }
 
 fn heading() -> Vec<String> {
@@ -218,6 +231,7 @@ fn run_value(run: &RunView) -> Value {
         "end": run.end,
         "waiting_bytes": run.waiting,
         "store": run.store,
+        "held": run.held,
         "functions": run.counts.as_ref().map(|counts| &counts.functions),
         "tasks": run.tasks,
     })

@@ -125,7 +125,7 @@ fn follower_that_goes_away_does_not_disturb_the_run() {
 }
 
 /// A follower looked for the run by taking the file's lock for an instant, and a run that began in
-/// this instant tried again some milliseconds later. One that is stopped anywhere now keeps no run
+/// this instant had to retry. One that is stopped anywhere now keeps no run
 /// away.
 #[test]
 fn follower_that_is_stopped_keeps_no_later_run_away() {

@@ -2,11 +2,14 @@
 //! once, whatever is killed.
 //!
 //! Read first: `support`. Read next: `programs`, random programs with their files; `following`, who
-//! reads along; `rules`, for files that hold something already.
+//! reads along; `held`, when too much waits; `rules`, for files that hold something already;
+//! `sizes`, the large and the empty ones.
 
 mod following;
+mod held;
 mod programs;
 mod rules;
+mod sizes;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -133,7 +133,9 @@ impl Home {
         if ends_attempt(&event) {
             self.placement.end(attempt);
         }
+        self.note_asking(&event);
         self.tell(now, event, out);
+        self.asks = None;
     }
 
     /// An attempt of that site spawns a task that has begun inside it. The spawn is one like any
@@ -257,6 +259,9 @@ impl Home {
         }
         let mut tasks: Vec<TaskKey> = std::iter::once(behind.task).chain(line.to_vec()).collect();
         let mut starts = Vec::new();
+        if self.has_held() {
+            return starts;
+        }
         while tasks.len() <= STARTS_MAX
             && let Some(ahead) = self.graph().ahead(&tasks)
         {

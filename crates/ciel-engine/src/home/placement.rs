@@ -54,6 +54,8 @@ struct Site {
 pub(super) struct Placement {
     sites: BTreeMap<SiteKey, Site>,
     tasks: KeyTable<TaskKey, Entry>,
+    /// How many of them are not parked.
+    active: usize,
     /// Attempts that the graph has ended in this event.
     ended: Vec<AttemptKey>,
 }
@@ -61,6 +63,12 @@ pub(super) struct Placement {
 impl Placement {
     pub(super) fn sites(&self) -> impl Iterator<Item = SiteKey> {
         self.sites.keys().copied()
+    }
+
+    /// Cores of all sites.
+    pub(super) fn cores(&self) -> usize {
+        let cores = |site: &Site| site.capacity.resources.millicores as usize / 1000;
+        self.sites.values().map(cores).sum()
     }
 
     pub(super) fn knows(&self, site: SiteKey) -> bool {
@@ -79,8 +87,9 @@ impl Placement {
             (entry.site == site).then_some((AttemptKey { task, number }, entry.stage))
         };
         let had: Vec<(AttemptKey, Stage)> = self.tasks.iter().filter_map(its).collect();
-        for (attempt, _) in &had {
+        for (attempt, stage) in &had {
             self.tasks.remove(&attempt.task);
+            self.active -= usize::from(*stage != Stage::Parked);
         }
         had
     }
@@ -104,8 +113,10 @@ impl Placement {
             site,
             stage,
         };
+        self.active += 1;
         if let Some(before) = self.tasks.insert(task, entry) {
             self.count(before.site, -1);
+            self.active -= usize::from(before.stage != Stage::Parked);
         }
         self.count(site, 1);
         Some(site)
@@ -134,9 +145,17 @@ impl Placement {
     }
 
     pub(super) fn set(&mut self, attempt: AttemptKey, stage: Stage) {
-        if let Some(entry) = self.entry_mut(attempt) {
-            entry.stage = stage;
-        }
+        let Some(entry) = self.entry_mut(attempt) else {
+            return;
+        };
+        let before = std::mem::replace(&mut entry.stage, stage);
+        self.active += usize::from(stage != Stage::Parked);
+        self.active -= usize::from(before != Stage::Parked);
+    }
+
+    /// Whether any task has a slot, or is on its way to one.
+    pub(super) fn is_active(&self) -> bool {
+        self.active > 0
     }
 
     /// Another site has taken an attempt that was offered; gives the one that had it.
@@ -175,6 +194,7 @@ impl Placement {
         if self.entry(attempt).is_some()
             && let Some(entry) = self.tasks.remove(&attempt.task)
         {
+            self.active -= usize::from(entry.stage != Stage::Parked);
             self.count(entry.site, -1);
         }
     }
@@ -243,6 +263,11 @@ impl Placement {
                 assert!(graph.awaits_place(task, attempt), "{task:?} was offered");
             }
         }
+        let active = self
+            .tasks
+            .iter()
+            .filter(|(_, entry)| entry.stage != Stage::Parked);
+        assert_eq!(self.active, active.count(), "tasks that are not parked");
         for (key, site) in &self.sites {
             let count = counts.get(key).copied().unwrap_or(0);
             assert_eq!(site.tasks, count, "tasks of {key:?}");

@@ -115,6 +115,9 @@ fn command(settings: &Settings, is_job: bool, shared: Shared<'_>) -> WorkerComma
     } else if let Some(path) = shared.idle_cores.filter(|_| may_keep_children(settings)) {
         environment.push(variable("CIEL_IDLE_CORES", path.into()));
     }
+    if settings.output_bound().is_some() {
+        environment.push(variable("CIEL_ASKS", "1".into()));
+    }
     if let Some(module_path) = module_path {
         environment.push(variable("CIEL_PYTHON_PATH", module_path.into()));
     }

@@ -34,6 +34,9 @@ impl Script {
 
     /// What it waited for is resolved, or a part of it.
     pub fn answer(&mut self, answers: Vec<(Handle, Resolution)>, ended: Option<WaitEnd>) {
+        if std::mem::take(&mut self.asks_for_room) {
+            return assert!(answers.is_empty() && ended.is_none());
+        }
         let raced = self.race.as_ref().map(|(among, until, _)| match until {
             Until::Rest => self.taken.among().to_vec(),
             Until::All | Until::AllAndLater | Until::First | Until::Cancelled => among.clone(),

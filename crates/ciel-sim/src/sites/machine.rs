@@ -19,7 +19,8 @@ use crate::begun::spawns_begun;
 use crate::entry::{CHECKPOINT, end_of, may_compact};
 use crate::program::Kind;
 use crate::script::{Move, Script};
-use crate::world::{Mood, Process, STRAGGLES, capacity_of, ready};
+use crate::setup::{capacity_of, ready};
+use crate::world::{Mood, Process, STRAGGLES};
 
 /// Microseconds that one act takes at most, beside its declared time.
 const ACT_US_MAX: usize = 200;

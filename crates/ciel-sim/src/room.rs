@@ -1,0 +1,59 @@
+//! How a world with a bound of waiting output behaves: writers ask for room, and the engine hears
+//! of the frontier.
+//!
+//! It does not know when a writer gets room. Read next: `driver`.
+
+use ciel_engine::Event;
+use ciel_graph::{self as graph, Continuation, Wait};
+use ciel_node::{AttemptKey, Slot};
+
+use crate::world::{Happening, Mood, World};
+
+impl World<'_> {
+    /// A strand that has written waits for nothing if the engine wants that; a process cannot.
+    pub(crate) fn asks_for_room(&mut self, attempt: AttemptKey) -> bool {
+        let process = &self.processes[&attempt];
+        let asks = process.slot != Slot::Process && self.engine.should_ask(process.strand);
+        if !asks {
+            return false;
+        }
+        let continuation = self.choose_continuation(attempt);
+        let process = self.processes.get_mut(&attempt).expect("it acts");
+        process.mood = Mood::Asking;
+        process.continuation = continuation.clone();
+        process.script.asks_for_room = true;
+        if let Continuation::Saved(_) = continuation {
+            self.saved.push(process.script.clone());
+        }
+        let event = graph::Event::TaskBlocked {
+            task: attempt.task,
+            attempt: attempt.number,
+            kept: None,
+            on: Vec::new(),
+            wait: Wait::ALL,
+            continuation,
+            checkpoint: None,
+        };
+        let caller = self.caller(attempt);
+        let (reply, effects) = self.ask(event, caller);
+        self.after_block(attempt, reply);
+        self.perform_all(effects);
+        true
+    }
+
+    /// While tasks are held, the engine hears of the frontier soon after each event.
+    pub(crate) fn note_room(&mut self) {
+        let waiting = self.engine.pressure().map_or(0, |now| now.waiting_bytes);
+        self.room.waiting_bytes_max = self.room.waiting_bytes_max.max(waiting);
+        if self.engine.has_held() && !self.room.is_scheduled {
+            self.room.is_scheduled = true;
+            self.schedule_soon(Happening::Frontier);
+        }
+    }
+
+    pub(crate) fn look_at_frontier(&mut self) {
+        self.room.is_scheduled = false;
+        self.release_output();
+        self.submit(Event::FrontierMoved { rests: true });
+    }
+}

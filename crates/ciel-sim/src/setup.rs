@@ -1,0 +1,61 @@
+//! What a scenario says about machine, policy and workers, in the engine's words.
+//!
+//! It does not know what happens. Read next: `world`.
+
+use ciel_coordinator::Coordinator;
+use ciel_engine::{Engine, Event};
+use ciel_graph::Policy;
+use ciel_model::Resources;
+use ciel_node::{Capacity, Node, WorkerKey};
+
+use crate::program::Scenario;
+
+/// Microseconds for which a task runs at least before it may be a straggler.
+const STRAGGLER_US: u64 = 200;
+
+/// The engine of a scenario with that state, in which nothing runs.
+pub(crate) fn engine_of(scenario: &Scenario, coordinator: Coordinator) -> Engine {
+    let mut engine = Engine::new(coordinator, Node::new(capacity_of(scenario)));
+    if let Some(bound_bytes) = scenario.held_bytes {
+        engine.bound_output(bound_bytes);
+    }
+    engine
+}
+
+/// A worker says hello. Those that do not begin prefetched starts run two tasks at once in every
+/// other scenario.
+pub(crate) fn ready(scenario: &Scenario, worker: WorkerKey) -> Event {
+    let prefetches = scenario.ahead;
+    let slots = match prefetches {
+        true => 1,
+        false => 1 + (scenario.seed % 2) as u32,
+    };
+    Event::WorkerReady {
+        worker,
+        prefetches,
+        slots,
+    }
+}
+
+/// The machine of a scenario.
+pub(crate) fn capacity_of(scenario: &Scenario) -> Capacity {
+    let resources = Resources {
+        millicores: scenario.slots * 1000,
+        ..Resources::default()
+    };
+    Capacity {
+        resources,
+        threads: scenario.slots,
+        serial: scenario.serial,
+    }
+}
+
+/// What a failure does in a scenario.
+pub(crate) fn policy_of(scenario: &Scenario) -> Policy {
+    Policy {
+        keep_going: scenario.keep_going,
+        fail_fast: scenario.fail_fast,
+        check: scenario.check,
+        straggler_us: scenario.stragglers.then_some(STRAGGLER_US),
+    }
+}

@@ -1,0 +1,72 @@
+//! Random scenarios in which output that waits is bounded: they show what the serial program shows,
+//! and end.
+
+#![allow(missing_docs)]
+
+use ciel_sim::generate::scenario;
+use ciel_sim::shrink::shrink;
+use ciel_sim::{Scenario, run};
+
+const SEEDS: u64 = 1200;
+
+/// Bounds that are tried in turn; those of 0 and 1 byte hold whatever can be held.
+const BOUNDS_BYTES: [u64; 4] = [0, 1, 8, 40];
+
+#[test]
+fn random_scenarios_with_bounded_output_agree_with_the_serial_program_and_end() {
+    let (mut held, mut gave_way, mut crashes) = (0, 0, 0);
+    for seed in 0..SEEDS {
+        let mut scenario = scenario(seed);
+        scenario.held_bytes = Some(BOUNDS_BYTES[seed as usize % BOUNDS_BYTES.len()]);
+        match run(&scenario) {
+            Ok(shown) => {
+                let pressure = shown.pressure.unwrap();
+                assert_eq!(pressure.held, 0, "seed {seed}");
+                held += pressure.ever_held;
+                gave_way += pressure.gave_way;
+                crashes += shown.crashes;
+            }
+            Err(_) => {
+                let least = shrink(&scenario);
+                let told = run(&least).unwrap_err();
+                panic!("seed {seed}: {}\n\n{least}", told.0);
+            }
+        }
+    }
+    println!("{SEEDS} scenarios: {held} held, {gave_way} went though it was exceeded");
+    assert!(
+        held > 1000 && gave_way > 50 && crashes > 50,
+        "{held} {gave_way} {crashes}"
+    );
+}
+
+/// A root that spawns many writers; the first one computes for long before it writes.
+fn many_writers(held_bytes: &str) -> Scenario {
+    let spawns = "spawn 1; ".to_string() + &"spawn 2; ".repeat(300);
+    let text = format!(
+        "seed 5\nslots 2\n{held_bytes}\ntask 0 thread replay live: {spawns}get 0; return\n\
+         task 1 pool-a replay: pause 100000; print first,; return\n\
+         task 2 pool-a replay: print 0123456789,; return\n"
+    );
+    text.parse().unwrap()
+}
+
+/// What waits is the bound, and what those write that ran or were on their way by then: two and
+/// four, on two cores.
+#[test]
+fn what_waits_is_bounded_however_many_writers_there_are() {
+    let unbounded = run(&many_writers("held-bytes 1000000")).unwrap();
+    assert!(
+        unbounded.waiting_bytes_max > 3000,
+        "{}",
+        unbounded.waiting_bytes_max
+    );
+    let bounded = run(&many_writers("held-bytes 100")).unwrap();
+    assert_eq!(bounded.output, unbounded.output);
+    assert!(
+        bounded.waiting_bytes_max <= 100 + (4 + 2) * 11,
+        "{}",
+        bounded.waiting_bytes_max
+    );
+    assert_eq!(bounded.pressure.unwrap().gave_way, 0);
+}

@@ -77,11 +77,21 @@ pub(crate) struct Kin {
 
 /// The kin of a thread.
 pub(crate) fn kin_of(thread: u32) -> Option<Kin> {
-    let text = read_text(&format!("/proc/{thread}/status"))?;
+    let text = begin_of_status(thread)?;
     Some(Kin {
         process: field(&text, "Tgid:")?.parse().ok()?,
         parent: field(&text, "PPid:")?.parse().ok()?,
     })
+}
+
+/// The first fields of a thread's status, by one read: a start of a process waits for it.
+fn begin_of_status(thread: u32) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let path = format!("/proc/{thread}/status");
+    let file = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
+    let mut bytes = [0; TEXT_BYTES];
+    let count = rustix::io::read(&file, &mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes[..count]).into_owned())
 }
 
 /// The bits that the process takes from the mode of files that it creates.
@@ -108,11 +118,12 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         .map(str::trim)
 }
 
-/// A text below `/proc`, in few reads: its length is not known before.
+/// A text below `/proc`, in few reads: its length is not known before. The names of programs in it
+/// are any bytes.
 fn read_text(path: &str) -> Option<String> {
-    let mut text = String::with_capacity(TEXT_BYTES);
-    fs::File::open(path).ok()?.read_to_string(&mut text).ok()?;
-    Some(text)
+    let mut text = Vec::with_capacity(TEXT_BYTES);
+    fs::File::open(path).ok()?.read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Bytes that most texts below `/proc` fit in.

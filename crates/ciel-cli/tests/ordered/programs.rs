@@ -290,6 +290,23 @@ fn ordinary_user_needs_no_privilege() {
     }
 }
 
+/// The status of a process has its name, and one that is no UTF-8 was not read: the children of
+/// such a program were taken for a part of it.
+#[test]
+fn program_whose_name_is_no_text_is_told_apart_from_its_children() {
+    if !may_intercept("program_whose_name_is_no_text_is_told_apart_from_its_children") {
+        return;
+    }
+    let place = Place::new();
+    super::fifos(&place, &["gate".to_owned()]);
+    place.file(
+        "inner",
+        "(read x < gate; echo one) & echo two; echo > gate; wait\n",
+    );
+    let script = "name=$(printf '\\377'); cp $(command -v sh) ./$name; ./$name inner";
+    assert_eq!(printed(&place, &[], script), "one\ntwo\n");
+}
+
 #[test]
 fn outputs_that_are_one_file_keep_their_order_among_each_other() {
     if !may_intercept("outputs_that_are_one_file_keep_their_order_among_each_other") {

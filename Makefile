@@ -113,6 +113,8 @@ soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KIL
 		-p ciel-cli --test ordered_files sizes -- --nocapture --test-threads=1
 	@CIEL_OUTPUT_BYTES=$(OUTPUT_BYTES) cargo test --release --locked --quiet \
 		-p ciel-files --test bad_input
+	@CIEL_OUTPUT_BYTES=$(OUTPUT_BYTES) cargo test --locked --quiet \
+		-p ciel-files-c --test interface million
 
 install-c: ## the library ciel_ordered for C and C++, its headers and pkg-config file, to PREFIX=/usr/local
 	@cargo build --release --locked --quiet -p ciel-files-c

@@ -57,7 +57,8 @@ KINDS = {
     ),
     "setter of a property": (
         "class A:\n    y = 0\n\n    @property\n    def x(self):\n"
-        "        return self.y\n\n    @x.setter\n    def x(self, value):\n        self.y = value\n\n\n"
+        "        return self.y\n\n    @x.setter\n    def x(self, value):\n"
+        "        self.y = value\n\n\n"
         "def f():\n    a = A()\n    a.x = 1\n    return a.x\n",
         ("self.y = value", "self.y = value + 1"),
         ("    @property", "    # Read.\n    @property"),

@@ -372,6 +372,10 @@ fn summary(outcome: &Outcome, paint: Paint) -> String {
         let cores = outcome.processor_us as f64 / outcome.elapsed_us as f64;
         parts.push(format!("{cores:.1} cores used"));
     }
+    let unlike = match counts.checked {
+        0 => counts.differing,
+        _ => 0,
+    };
     let some = [
         (counts.failed, "failed"),
         (counts.cancelled, "cancelled"),
@@ -380,6 +384,7 @@ fn summary(outcome: &Outcome, paint: Paint) -> String {
         (counts.shared, "shared"),
         (counts.duplicated, "duplicated"),
         (counts.overtaken, "overtaken by their duplicates"),
+        (unlike, "unlike their duplicates"),
     ];
     let told = some.iter().filter(|(count, _)| *count > 0);
     parts.extend(told.map(|(count, what)| format!("{count} {what}")));

@@ -265,8 +265,9 @@ pub struct RunOptions {
     /// any differ
     #[arg(long, conflicts_with = "kept")]
     pub check: bool,
-    /// Run a pure task a second time where nothing else is ready, if it takes much longer than
-    /// others of its function; the first to end gives the result
+    /// Run commands that do not say whether they are pure a second time where nothing else is
+    /// ready, if they take much longer than others of their function; tasks that are declared pure
+    /// always do. The first to end gives the result
     #[arg(long)]
     pub duplicates: bool,
     /// Start no task, and pause those that write, while more than SIZE of output waits for output

@@ -103,7 +103,7 @@ fn conclude(
         outcome if outcome.output_closed => OUTPUT_CLOSED,
         outcome => match &outcome.result {
             Err(failure) => failure.exit_status().unwrap_or(JOB_FAILED),
-            Ok(_) if outcome.counts.differing > 0 => JOB_FAILED,
+            Ok(_) if outcome.counts.checked > 0 && outcome.counts.differing > 0 => JOB_FAILED,
             Ok(_) => 0,
         },
     }))

@@ -18,8 +18,8 @@ use ciel_graph::{Carriage, Checkpoint, Continuation, Event, Output, Policy, Step
 use ciel_model::{
     ActionKey, AttemptNumber, Audit, Call, Class, CodeIdentity, Content, Descriptor, Digest,
     Exception, Failure, FailureDetails, FailureKind, FileRead, Form, Frame, FunctionCode, Handle,
-    Input, InputMode, Keeping, Label, Name, Options, Pool, Reached, RerunReason, Resources, Site,
-    StrandKey, Streams, TaskKey, Value,
+    Input, InputMode, Keeping, Label, Name, Options, Pool, Purity, Reached, RerunReason, Resources,
+    Site, StrandKey, Streams, TaskKey, Value,
 };
 use ciel_ordered::{Extent, Piece, Sink};
 use names::{fields, variants};
@@ -74,6 +74,7 @@ fn page_has_every_variant_at_its_number_with_its_fields() {
         ("Form", true_variants::<Form>()),
         ("Class", true_variants::<Class>()),
         ("InputMode", true_variants::<InputMode>()),
+        ("Purity", true_variants::<Purity>()),
         ("Keeping", true_variants::<Keeping>()),
         ("RerunReason", true_variants::<RerunReason>()),
         ("FailureKind", true_variants::<FailureKind>()),

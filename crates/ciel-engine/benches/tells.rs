@@ -15,8 +15,8 @@ use ciel_coordinator::{Coordinator, Recorder};
 use ciel_engine::{Caller, Effect, Engine, Event, Reply};
 use ciel_graph::{self as graph, Output, Policy, Step};
 use ciel_model::{
-    AttemptNumber, Class, Content, Descriptor, Form, Handle, Input, Name, Pool, Resources, TaskKey,
-    Value,
+    AttemptNumber, Class, Content, Descriptor, Form, Handle, Input, Name, Pool, Purity, Resources,
+    TaskKey, Value,
 };
 use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 
@@ -151,7 +151,7 @@ impl Job {
         self.spawn_as(
             number,
             Descriptor {
-                pure: true,
+                purity: Purity::Declared,
                 ..descriptor
             },
         );

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::functions::FunctionCounts;
 use crate::graph::Graph;
 use crate::objects::{ObjectState, Recorded, Waiter};
+use crate::second_runs::Purpose;
 use crate::task::{State, Task};
 
 /// Tasks up to which a debug build checks everything after every event.
@@ -29,6 +30,17 @@ impl Graph {
         self.check_records();
         self.check_waiters();
         self.check_deadlines();
+        self.check_duplicates();
+    }
+
+    /// No task runs twice, or would, because it takes long, unless what is said about it allows it.
+    fn check_duplicates(&self) {
+        let stragglers = self.duplicates.of.values();
+        let stragglers = stragglers.filter(|one| one.purpose == Purpose::Straggler);
+        for key in stragglers.filter_map(|one| one.task) {
+            let purity = self.tasks[&key].descriptor.purity;
+            assert!(self.policy.duplicates(purity), "{key:?} is a duplicate");
+        }
     }
 
     fn check_live(&self) {

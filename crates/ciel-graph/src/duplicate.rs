@@ -2,10 +2,11 @@
 //!
 //! For a check both runs come to their end, and the shell compares what they gave; the job
 //! continues with the first result. For a straggler the run that ends first gives the result, and
-//! the other one is stopped. A duplicate is a task of its own, last in serial order, so it runs
-//! where nothing else is ready; nobody can name its outputs, and what it prints is dropped. It
-//! spawns nothing: one that tries to is given up. It does not know which tasks run for long. Read
-//! next: `stragglers`, which does.
+//! the other one is stopped, so there is nothing to compare; unless the second run ends first and
+//! cannot give the result, because it printed. A duplicate is a task of its own, last in serial
+//! order, so it runs where nothing else is ready; nobody can name its outputs, and what it prints
+//! is dropped. It spawns nothing: one that tries to is given up. It does not know which tasks run
+//! for long. Read next: `stragglers`, which does.
 
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ impl Graph {
         let is_known = self.duplicates.contains(key) || self.duplicates.has(key);
         // What streams is not there as a whole.
         let is_whole = descriptor.streams.outputs.is_empty() && !self.tasks[&key].takes_streams();
-        is_whole && descriptor.pure && is_apart && !is_known && self.remaking.is_none()
+        is_whole && descriptor.purity.is_pure() && is_apart && !is_known && self.remaking.is_none()
     }
 
     /// Runs a task a second time.
@@ -78,7 +79,7 @@ impl Graph {
             self.objects.ask(second);
             // What nobody can name any more is not compared, nor what a predecessor has published.
             let is_its_own = self.objects.get(first).is_some() && self.is_future(first);
-            match purpose == Purpose::Check && is_its_own {
+            match is_its_own {
                 true => {
                     self.objects.hold(first);
                     outputs.push((first, second));
@@ -95,6 +96,7 @@ impl Graph {
             outputs,
             others,
             printed: [None; 2],
+            is_placed: false,
             is_committed: false,
             failure: None,
         };
@@ -122,7 +124,6 @@ impl Graph {
         if is_whole && self.overtakes(original, printed) {
             return self.overtake(now, (key, original), states, actions);
         }
-        let purpose = self.duplicates.of[&original].purpose;
         self.note(now, key, Moment::Finished);
         let seconds = self.tasks[&key].outputs.clone();
         for (second, state) in seconds.into_iter().zip(states) {
@@ -131,13 +132,8 @@ impl Graph {
             }
         }
         self.end_duplicate(now, key, actions);
-        match purpose {
-            Purpose::Straggler => self.forget_duplicate(original, actions),
-            Purpose::Check => {
-                self.duplicate_mut(original).printed[1] = digest;
-                self.conclude_check(original, actions);
-            }
-        }
+        self.duplicate_mut(original).printed[1] = digest;
+        self.conclude(original, actions);
         self.judge(now, actions);
     }
 
@@ -152,9 +148,7 @@ impl Graph {
             && !printed
             && task.attempt == duplicate.attempt
             && matches!(task.state, State::Running { .. })
-            && !task.spawned
-            && task.facts.is_empty()
-            && task.given_after == 0
+            && task.is_silent()
     }
 
     /// The second run gives the result of the task, and the first is stopped.
@@ -210,7 +204,7 @@ impl Graph {
                 duplicate.failure = Some(Arc::new(failure.clone()));
                 let outputs = duplicate.take_outputs();
                 self.release_outputs(outputs, actions);
-                self.conclude_check(original, actions);
+                self.conclude(original, actions);
             }
             false => self.forget_duplicate(original, actions),
         }
@@ -234,9 +228,9 @@ impl Graph {
         duplicate.is_committed = true;
         duplicate.printed[0] = printed;
         match (duplicate.purpose, duplicate.task) {
-            (Purpose::Check, None) => self.conclude_check(key, actions),
+            (Purpose::Check | Purpose::Straggler, None) => self.conclude(key, actions),
             (Purpose::Check, Some(_)) => {}
-            (Purpose::Straggler, _) => self.drop_duplicate(now, key, actions),
+            (Purpose::Straggler, Some(_)) => self.drop_duplicate(now, key, actions),
         }
     }
 
@@ -291,13 +285,15 @@ impl Graph {
     }
 
     /// Compares both runs when both have ended.
-    fn conclude_check(&mut self, original: TaskKey, actions: &mut Vec<Action>) {
+    fn conclude(&mut self, original: TaskKey, actions: &mut Vec<Action>) {
         let duplicate = &self.duplicates.of[&original];
         if duplicate.task.is_some() || !duplicate.is_committed {
             return;
         }
         let comparison = self.compare(duplicate);
-        self.counts.checked += 1;
+        if duplicate.purpose == Purpose::Check {
+            self.counts.checked += 1;
+        }
         if let Some(comparison) = comparison {
             actions.push(Action::Compare(Box::new(comparison)));
         }
@@ -315,7 +311,9 @@ impl Graph {
         });
         let outputs: Vec<(u32, Given, Given)> = differ.collect();
         let [first, second] = duplicate.printed;
-        let printed = (is_whole && first != second).then_some(duplicate.printed);
+        // What a straggler prints is known only if something else wants to know it.
+        let is_told = duplicate.purpose == Purpose::Check || (first.is_some() && second.is_some());
+        let printed = (is_whole && is_told && first != second).then_some(duplicate.printed);
         let is_news = !outputs.is_empty() || printed.is_some() || failure.is_some();
         is_news.then(|| Comparison {
             task: duplicate.label.clone(),
@@ -361,7 +359,7 @@ impl Graph {
         self.clear(released, actions);
     }
 
-    fn duplicate_mut(&mut self, original: TaskKey) -> &mut Duplicate {
+    pub(crate) fn duplicate_mut(&mut self, original: TaskKey) -> &mut Duplicate {
         let duplicate = self.duplicates.of.get_mut(&original);
         duplicate.expect("a second run has its record until it has ended")
     }

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    Class, Content, Descriptor, Digest, Fact, FactAct, Label, Name, ObjectKey, TaskKey, Value,
-    limits,
+    Class, Content, Descriptor, Digest, Fact, FactAct, Label, Name, ObjectKey, Purity, TaskKey,
+    Value, limits,
 };
 use serde::{Deserialize, Serialize};
 
@@ -179,7 +179,8 @@ impl Graph {
     fn recipe_of(&self, task: &Task) -> Option<Recipe<Origin>> {
         let asked = |fact: &Fact| matches!(fact.act, FactAct::Input { .. });
         let pooled = matches!(task.descriptor.class, Class::Pooled(_));
-        let again = !task.descriptor.impure && (task.descriptor.replayable || !pooled);
+        let again =
+            task.descriptor.purity != Purity::Impure && (task.descriptor.replayable || !pooled);
         if !again || task.facts.iter().any(asked) {
             return None;
         }

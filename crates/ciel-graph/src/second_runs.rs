@@ -50,6 +50,8 @@ pub(crate) struct Duplicate {
     pub(crate) others: Vec<ObjectKey>,
     /// Digests of what the runs printed.
     pub(crate) printed: [Option<Digest>; 2],
+    /// It was given a slot.
+    pub(crate) is_placed: bool,
     /// The first run has ended well.
     pub(crate) is_committed: bool,
     /// How the second run failed, if it did.

@@ -208,7 +208,7 @@ impl Graph {
             return self.cancel_unstarted(now, key, actions);
         }
         self.live += 1;
-        if task.descriptor.pure && self.join_equal_call(now, key, actions) {
+        if task.descriptor.purity.is_pure() && self.join_equal_call(now, key, actions) {
             return;
         }
         self.admit(now, key, actions);

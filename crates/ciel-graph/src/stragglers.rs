@@ -1,4 +1,4 @@
-//! Stragglers: pure tasks that run for much longer than others of their function.
+//! Stragglers: tasks declared pure that run for much longer than others of their function.
 //!
 //! A task that was placed is looked at again when a straggler could be known at the earliest; until
 //! then it costs one entry. It does not know what a second run does. Read next: `times`,
@@ -16,7 +16,8 @@ impl Graph {
     /// A task was placed.
     pub(crate) fn expect_straggler(&mut self, now: Micros, key: TaskKey) {
         let descriptor = &self.tasks[&key].descriptor;
-        let is_candidate = descriptor.pure && descriptor.class != Class::Coordination;
+        let is_allowed = self.policy.duplicates(descriptor.purity);
+        let is_candidate = is_allowed && descriptor.class != Class::Coordination;
         if let Some(least_us) = self.policy.straggler_us
             && is_candidate
             && !self.duplicates.contains(key)
@@ -25,10 +26,23 @@ impl Graph {
         }
     }
 
+    /// A second run was placed: only from now on does the task run twice.
+    pub(crate) fn note_duplicated(&mut self, now: Micros, duplicate: TaskKey) {
+        let Some(&original) = self.duplicates.originals.get(&duplicate) else {
+            return;
+        };
+        let duplicate = self.duplicate_mut(original);
+        let is_first = !std::mem::replace(&mut duplicate.is_placed, true);
+        if is_first && duplicate.purpose == Purpose::Straggler {
+            self.counts.duplicated += 1;
+            self.note(now, original, Moment::Duplicated);
+        }
+    }
+
     /// A task has ended well.
     pub(crate) fn note_time(&mut self, key: TaskKey) {
         let task = &self.tasks[&key];
-        if self.policy.straggler_us.is_some() && task.descriptor.pure {
+        if self.policy.duplicates(task.descriptor.purity) {
             self.stragglers
                 .note_time(&task.descriptor.what, task.ran_us);
         }
@@ -54,7 +68,7 @@ impl Graph {
         let State::Running { since } = task.state else {
             return None;
         };
-        let is_wanted = !self.verdict.is_decided() && self.may_duplicate(key);
+        let is_wanted = !self.verdict.is_decided() && self.may_duplicate(key) && task.is_silent();
         is_wanted.then(|| task.ran_us + now.saturating_sub(since))
     }
 
@@ -70,8 +84,6 @@ impl Graph {
         let has_room = self.duplicates.live() < limits::DUPLICATES_MAX;
         match limit_us {
             Some(limit_us) if ran_us >= limit_us && has_room => {
-                self.counts.duplicated += 1;
-                self.note(now, key, Moment::Duplicated);
                 self.start_duplicate(now, key, Purpose::Straggler, actions);
             }
             Some(limit_us) if ran_us < limit_us => {

@@ -184,10 +184,15 @@ impl Task {
     /// Microseconds that its strand would run to come again to where it waits; more than all unless
     /// that may happen any number of times, as a pure task promises.
     pub(crate) fn replay_us(&self) -> Micros {
-        match self.descriptor.replayable && self.descriptor.pure {
+        match self.descriptor.replayable && self.descriptor.purity.is_pure() {
             true => self.ran_us,
             false => Micros::MAX,
         }
+    }
+
+    /// Whether nothing that it did in this attempt is known to others.
+    pub(crate) fn is_silent(&self) -> bool {
+        !self.spawned && self.facts.is_empty() && self.given_after == 0
     }
 
     /// Its label in messages.

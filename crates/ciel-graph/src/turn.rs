@@ -43,6 +43,7 @@ impl Graph {
             self.set_deadline(key, deadline);
         }
         self.expect_straggler(now, key);
+        self.note_duplicated(now, key);
         let (entry, ended) = match resume {
             None => (Entry::Start(self.known_inputs(key)), None),
             Some(mut resume) => {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ciel_graph::{Action, Continuation, Entry, Event, Graph, Output, Policy, Step, Wait};
 use ciel_model::{
     AttemptNumber, Class, Content, Descriptor, Failure, FailureKind, Form, Handle, Input, Label,
-    Name, Pool, Resolution, TaskKey, Value,
+    Name, Pool, Purity, Resolution, TaskKey, Value,
 };
 
 const ROOT: TaskKey = TaskKey(0);
@@ -106,7 +106,7 @@ impl World {
     fn spawn_as(&mut self, action: u64, inputs: &[u64], pure: bool) {
         let inputs = inputs.iter().map(|input| Input::value(handle(*input)));
         let descriptor = Descriptor {
-            pure,
+            purity: Purity::of(Some(pure), false),
             inputs: inputs.collect(),
             ..Descriptor::plain("sh", Class::Process, "step", Vec::new())
         };

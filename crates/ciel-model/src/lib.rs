@@ -49,8 +49,8 @@ pub use resources::Resources;
 pub use segmented::Segmented;
 pub use segmented_queue::SegmentedQueue;
 pub use task::{
-    AttemptNumber, Class, Descriptor, Input, InputMode, Keeping, Options, Pool, StrandKey, Streams,
-    TaskKey,
+    AttemptNumber, Class, Descriptor, Input, InputMode, Keeping, Options, Pool, Purity, StrandKey,
+    Streams, TaskKey,
 };
 
 /// Microseconds since the run began, on the shell's clock.

@@ -198,6 +198,50 @@ pub enum Keeping {
     Takes,
 }
 
+/// What is said about the effects of a task. Equal calls of a pure one share a result.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, Default, Hash, serde::Serialize, serde::Deserialize,
+)]
+pub enum Purity {
+    /// Its program declares that it has side effects: its results are never recomputed.
+    Impure,
+    /// Nothing: each call runs, once unless something fails.
+    #[default]
+    Unsaid,
+    /// Nothing by its program, and its executor runs what is pure as a rule.
+    Assumed,
+    /// Its program declares that it is pure: it may run any number of times, and beside itself.
+    Declared,
+}
+
+impl Purity {
+    /// Of a task whose program declares it, or not; `is_assumed` is what its executor assumes.
+    pub fn of(declared: Option<bool>, is_assumed: bool) -> Purity {
+        match (declared, is_assumed) {
+            (Some(false), _) => Purity::Impure,
+            (Some(true), _) => Purity::Declared,
+            (None, true) => Purity::Assumed,
+            (None, false) => Purity::Unsaid,
+        }
+    }
+
+    /// The same for a task whose result has one reader only, so that nobody can share it.
+    pub fn unshared(self) -> Purity {
+        match self {
+            Purity::Impure => Purity::Impure,
+            Purity::Unsaid | Purity::Assumed | Purity::Declared => Purity::Unsaid,
+        }
+    }
+
+    /// Whether equal calls share one result.
+    pub fn is_pure(self) -> bool {
+        match self {
+            Purity::Impure | Purity::Unsaid => false,
+            Purity::Assumed | Purity::Declared => true,
+        }
+    }
+}
+
 /// A task to be run.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Descriptor {
@@ -224,10 +268,8 @@ pub struct Descriptor {
     pub options: Arc<Options>,
     /// Where it was spawned.
     pub site: Site,
-    /// Equal calls share one result.
-    pub pure: bool,
-    /// It was declared impure: its results are never recomputed.
-    pub impure: bool,
+    /// What is said about its effects.
+    pub purity: Purity,
     /// The strand's spawns are recorded so that it can be replayed from its start.
     pub replayable: bool,
     /// Whether its result is kept across runs, and whether it takes one that was.
@@ -249,8 +291,7 @@ impl Descriptor {
             streams: Streams::default(),
             options: Options::shared_default(),
             site: Site::default(),
-            pure: false,
-            impure: false,
+            purity: Purity::Unsaid,
             replayable: false,
             keeping: Keeping::Never,
         }

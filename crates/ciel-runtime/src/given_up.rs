@@ -6,6 +6,7 @@
 use ciel_coordinator::Record;
 use ciel_graph::{Event, Step};
 use ciel_journal::{Recorded, Sequence};
+use ciel_model::Purity;
 use ciel_ordered::{Extent, Piece};
 
 /// The first record that put any of these bytes into the output. None if a snapshot did, or if a
@@ -39,11 +40,11 @@ fn declares_effects(record: &Record) -> bool {
         return false;
     };
     match event {
-        Event::RootSubmitted { descriptor, .. } => descriptor.impure,
+        Event::RootSubmitted { descriptor, .. } => descriptor.purity == Purity::Impure,
         Event::TaskStepped {
             step: Step::Spawn { descriptor, .. },
             ..
-        } => descriptor.impure,
+        } => descriptor.purity == Purity::Impure,
         _ => false,
     }
 }

@@ -73,7 +73,7 @@ pub struct Settings {
     pub trusts_times: bool,
     /// Each pure task runs twice, and its results are compared.
     pub check: bool,
-    /// Pure tasks that run for much longer than others of their function run a second time.
+    /// Stragglers that are assumed to be pure get duplicates, too, beside those declared so.
     pub duplicates: bool,
     /// Bytes of output that may wait behind the serial frontier before tasks are held.
     pub held_bytes: Option<u64>,
@@ -134,8 +134,8 @@ impl Settings {
             keep_going: self.keep_going,
             fail_fast: self.fail_fast,
             check: self.check,
-            straggler_us: (self.duplicates && !self.serial && !self.check)
-                .then_some(limits::STRAGGLER_US_MIN),
+            straggler_us: (!self.serial && !self.check).then_some(limits::STRAGGLER_US_MIN),
+            duplicates_assumed: self.duplicates,
         }
     }
 

@@ -128,7 +128,7 @@ impl<'a> TaskWorkspace<'a> {
     /// What was printed, of a task whose result may be kept or is checked; none if that is
     /// `bytes_max` or more.
     pub(crate) fn printed_bytes(&self, bytes_max: u64) -> Option<Bytes> {
-        let is_checked = self.engine.settings.check && self.assignment.descriptor.pure;
+        let is_checked = self.engine.settings.check && self.assignment.descriptor.purity.is_pure();
         if self.assignment.descriptor.keeping == Keeping::Never && !is_checked {
             return None;
         }

@@ -29,7 +29,7 @@ pub(crate) fn spawns_begun(scenario: &Scenario, script: &Script, slot: Slot, ste
 
 fn fits(scenario: &Scenario, spawner: &Script, child: &Descriptor) -> bool {
     let own = descriptor(scenario, spawner.definition, Vec::new(), 1);
-    let is_plain = child.inputs.is_empty() && !child.pure;
+    let is_plain = child.inputs.is_empty() && !child.purity.is_pure();
     is_plain
         && !child.options.is_limited()
         && !child.options.lazy

@@ -191,7 +191,7 @@ impl World<'_> {
 
     fn enter(&mut self, attempt: AttemptKey, assignment: Assignment, slot: Slot) -> Script {
         let (task, name) = (assignment.task, assignment.label.name);
-        let is_pure = assignment.descriptor.pure;
+        let is_pure = assignment.descriptor.purity.is_pure();
         let opens = !assignment.descriptor.streams.outputs.is_empty();
         let live = self.copies.take(task);
         let (mut script, beginning) = entry::enter(assignment, live, &self.saved);

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use ciel_graph::{Carriage, Output, Step, Until, Wait};
 use ciel_model::{
     ActionKey, Class, CodeIdentity, Descriptor, Fact, FactAct, Failure, FailureKind, Form, Handle,
-    Input, Keeping, Label, Name, Options, Payload, Pool, Reached, Resolution, Resources, Site,
-    Streams, Value, WaitEnd,
+    Input, Keeping, Label, Name, Options, Payload, Pool, Purity, Reached, Resolution, Resources,
+    Site, Streams, Value, WaitEnd,
 };
 
 use crate::in_place::{self, Calls, Known, Local};
@@ -532,8 +532,7 @@ pub fn descriptor(
         },
         options: Arc::new(options(task)),
         site: Site::default(),
-        pure: task.pure,
-        impure: false,
+        purity: purity(task),
         replayable: task.replayable,
         keeping: match task.kind {
             Kind::Process if task.streams == Some(true) => Keeping::Never,
@@ -548,6 +547,15 @@ fn class(task: &Definition) -> Class {
         Kind::Thread => Class::Coordination,
         Kind::Process => Class::Process,
         Kind::Pool(letter) => Class::Pooled(Pool::new(letter.to_string(), 1)),
+    }
+}
+
+/// What its program says about a task; of commands that is nothing, as it mostly is.
+fn purity(task: &Definition) -> Purity {
+    match task.kind {
+        _ if !task.pure => Purity::Unsaid,
+        Kind::Process => Purity::Assumed,
+        Kind::Thread | Kind::Pool(_) => Purity::Declared,
     }
 }
 

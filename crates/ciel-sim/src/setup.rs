@@ -57,5 +57,6 @@ pub(crate) fn policy_of(scenario: &Scenario) -> Policy {
         fail_fast: scenario.fail_fast,
         check: scenario.check,
         straggler_us: scenario.stragglers.then_some(STRAGGLER_US),
+        duplicates_assumed: scenario.seed & 4 == 0,
     }
 }

@@ -90,7 +90,7 @@ pub struct GivenOptions {
     /// Each pure task runs twice, and its results are compared.
     #[serde(default)]
     pub check: bool,
-    /// Stragglers get a duplicate.
+    /// Stragglers that are assumed to be pure get duplicates, too.
     #[serde(default)]
     pub duplicates: bool,
     /// Bytes of output that may wait before tasks are held.

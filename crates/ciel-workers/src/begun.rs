@@ -60,7 +60,7 @@ pub(crate) fn check_child(
         && child.options.resources == parent.options.resources
         && !child.options.is_limited()
         && !child.options.lazy
-        && !child.pure;
+        && !child.purity.is_pure();
     if !is_alike {
         let refused = Refused::new("it spawned a task that has begun, but is not like itself");
         return Err(task.refuse(refused.hint(LIKE_ITS_PARENT)));

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciel_model::{
-    CallOptions, CodeIdentity, Descriptor as Task, Digest, FunctionCode, Options, Reached, Refused,
-    Resources, Site, Streams,
+    CallOptions, CodeIdentity, Descriptor as Task, Digest, FunctionCode, Options, Purity, Reached,
+    Refused, Resources, Site, Streams,
 };
 use ciel_protocol::limits::DEFINITIONS_MAX;
 use ciel_protocol::wire::{self, Define};
@@ -134,7 +134,7 @@ struct Key {
     what: Arc<str>,
     options: Arc<Options>,
     outputs: u32,
-    pure: bool,
+    purity: Purity,
 }
 
 /// The definitions that a worker has of the engine.
@@ -150,7 +150,7 @@ impl Sent {
             what: task.what.clone(),
             options: task.options.clone(),
             outputs: task.outputs,
-            pure: task.pure,
+            purity: task.purity,
         };
         if let Some(id) = self.ids.get(&key) {
             return (*id, None);
@@ -163,7 +163,7 @@ impl Sent {
             id,
             label: task.what.to_string(),
             outputs: task.outputs,
-            options: Some(options_sent(&task.options, task.pure)),
+            options: Some(options_sent(&task.options, task.purity)),
             ..Define::default()
         };
         self.ids.insert(key, id);
@@ -205,7 +205,7 @@ fn options(asked: Option<&wire::Options>, defaults: &Options) -> (Options, Optio
 }
 
 /// The options of a task, as its worker receives them.
-fn options_sent(options: &Options, pure: bool) -> wire::Options {
+fn options_sent(options: &Options, purity: Purity) -> wire::Options {
     let Resources {
         millicores,
         memory_bytes,
@@ -220,9 +220,10 @@ fn options_sent(options: &Options, pure: bool) -> wire::Options {
         retries: Some(options.retries),
         timeout_ms: options.timeout_us.map(|limit| limit.div_ceil(1000)),
         lazy: options.lazy,
-        purity: match pure {
-            true => wire::Purity::Pure.into(),
-            false => wire::Purity::Impure.into(),
+        purity: match purity {
+            Purity::Declared => wire::Purity::Pure.into(),
+            Purity::Assumed | Purity::Unsaid => wire::Purity::Unspecified.into(),
+            Purity::Impure => wire::Purity::Impure.into(),
         },
         live: options.live,
         keep: match options.keep {

@@ -64,7 +64,7 @@ fn with_printed(
     audit: Option<Arc<Audit>>,
 ) -> Option<Arc<Audit>> {
     let assignment = &task.assignment;
-    let printed = match assignment.descriptor.pure {
+    let printed = match assignment.descriptor.purity.is_pure() {
         true => turn.host.printed(assignment),
         false => None,
     };

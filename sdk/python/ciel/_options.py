@@ -64,7 +64,8 @@ class Options:
     `cores` counts cores and may be a fraction, `memory` is in bytes or text, `timeout` in seconds
     for one attempt, `resources` counts pieces by name. `outputs` is the number of futures of a
     spawn. `live` releases the output of a command while it runs. `pure=True` lets equal calls share
-    one result; `pure=False` declares that the task has side effects. `keep=True` keeps the results
+    one result, and a call run any number of times, also beside itself; `pure=False` declares that
+    the task has side effects. `keep=True` keeps the results
     for later runs, `keep=False` never does. `version` stands for the code of the function itself:
     its results stay valid until the version is another, or what it uses has changed. `joined`
     joins the bytes that a generator yields: its result is bytes.

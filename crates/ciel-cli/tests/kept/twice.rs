@@ -108,43 +108,93 @@ fn large_results_of_checked_tasks_are_compared_byte_by_byte() {
     assert!(differs.stderr.contains(told), "{}", differs.stderr);
 }
 
-/// Six tasks of a function that end at once, and one whose first run waits for a file that never
-/// comes.
-fn straggler() -> Place {
+/// Six tasks of a function that end at once, and one whose first run ends when its file `go` is
+/// there, and its second after this command; with these options, and with this end of the script.
+fn straggler(options: &str, second: &str, end: &str) -> Place {
     let place = Place::new();
     place.file(
         "job.sw",
-        "include \"grab\";\n\
-         function step(n) {\n\
-             return spawn_exec(\"shell\", {\"command\": \"echo {n} > {out.text}; \
-             mkdir begun-{n} && test {n} = 7 && while true; do sleep 0.05; done; true\", \
-             \"inputs\": {\"n\": n}, \"outputs\": [\"text\"]}, 1, {\"pure\": true})[0];\n\
-         }\n\
-         for (n in [1, 2, 3, 4, 5, 6]) { text(step(n)); }\n\
-         return text(step(7));\n",
+        format!(
+            "include \"grab\";\n\
+             function step(n) {{\n\
+                 return spawn_exec(\"shell\", {{\"command\": \"echo {{n}} > {{out.text}}; \
+                 if mkdir begun-{{n}}; then while test {{n}} = 7 && ! test -e go; do sleep 0.05; \
+                 done; else {second}; fi\", \
+                 \"inputs\": {{\"n\": n}}, \"outputs\": [\"text\"]}}, 1, {{{options}}})[0];\n\
+             }}\n\
+             for (n in [1, 2, 3, 4, 5, 6]) {{ text(step(n)); }}\n\
+             {end}"
+        ),
     );
     place
 }
 
+const SEVENTH: &str = "return text(step(7));\n";
+
+const OVERTAKEN: &str = "1 duplicated, 1 overtaken by their duplicates";
+
 #[test]
-fn straggler_is_overtaken_by_its_duplicate() {
-    let place = straggler();
-    let ended = place.run(&["run", "-j2", "--duplicates", "job.sw"]);
+fn straggler_that_is_declared_pure_is_overtaken_by_its_duplicate() {
+    let place = straggler("\"pure\": true", "true", SEVENTH);
+    let ended = place.run(&["run", "-j2", "job.sw"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(ended.stdout, "\"7\\n\"\n");
-    let told = "1 duplicated, 1 overtaken by their duplicates";
-    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    assert!(ended.stderr.contains(OVERTAKEN), "{}", ended.stderr);
     let ps = place.run(&["ps", "--all", "--json"]).stdout;
     let words = "overtaken by its duplicate, stopped";
     assert!(ps.contains(words), "{ps}");
 }
 
 #[test]
-fn straggler_gets_no_duplicate_if_none_is_wanted() {
-    let place = straggler();
+fn straggler_that_says_nothing_gets_a_duplicate_only_if_that_is_asked_for() {
+    let alone = straggler("", "touch twice", SEVENTH);
     let words = ["run", "-j2", "--timeout", "2.5", "job.sw"];
-    let ended = place.run(&words);
+    let ended = alone.run(&words);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert!(!ended.stderr.contains("duplicate"), "{}", ended.stderr);
     assert!(ended.stderr.contains("time limit"), "{}", ended.stderr);
+    assert!(!alone.has("twice"));
+    let place = straggler("", "true", SEVENTH);
+    let ended = place.run(&["run", "-j2", "--duplicates", "job.sw"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains(OVERTAKEN), "{}", ended.stderr);
+}
+
+#[test]
+fn straggler_that_is_declared_impure_gets_no_duplicate_though_asked_for() {
+    let place = straggler("\"pure\": false", "touch twice", SEVENTH);
+    let words = ["run", "-j2", "--timeout", "2.5", "--duplicates", "job.sw"];
+    let ended = place.run(&words);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("duplicate"), "{}", ended.stderr);
+    assert!(!place.has("twice"));
+}
+
+/// The second run of the straggler ends first; it prints, so the first run gives the result, and
+/// what they gave differs. The first run ends when two of three cores are free: those of the second
+/// run, and of a command that ends after that has begun.
+#[test]
+fn unequal_results_of_a_straggler_and_its_duplicate_are_told_with_both_digests() {
+    let second = "echo other > {out.text}; echo second; touch second";
+    let place = straggler(
+        "\"pure\": true",
+        second,
+        "r = step(7);\n\
+         until = \"while ! test -e second; do sleep 0.05; done\";\n\
+         begun = spawn_exec(\"shell\", {\"command\": until}, 1)[0];\n\
+         go = {\"command\": \"touch go\", \"inputs\": {\"begun\": begun}};\n\
+         spawn_exec(\"shell\", go, 1, {\"cores\": 2});\n\
+         return text(r);\n",
+    );
+    let ended = place.run(&["run", "-j3", "job.sw"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout, "\"7\\n\"\n");
+    let told = "its second run differs (job.sw:3): output 0, byte 0: 6f instead of 37, digests ";
+    let parts = ended.stderr.split_once(told);
+    let told = parts.unwrap_or_else(|| panic!("{}", ended.stderr)).1;
+    let digests: Vec<&str> = told.lines().next().unwrap().split(" and ").collect();
+    assert!(digests.iter().all(|digest| digest.len() == 32), "{told}");
+    assert_ne!(digests[0], digests[1]);
+    let sum = "1 duplicated, 1 unlike their duplicates";
+    assert!(ended.stderr.contains(sum), "{}", ended.stderr);
 }

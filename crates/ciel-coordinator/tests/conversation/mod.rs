@@ -12,7 +12,7 @@ use ciel_graph::{
 };
 use ciel_model::{
     ActionKey, AttemptNumber, Class, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input,
-    Label, Name, Options, Pool, RerunReason, Resources, Site, StrandKey, TaskKey, Value,
+    Label, Name, Options, Pool, Purity, RerunReason, Resources, Site, StrandKey, TaskKey, Value,
 };
 use ciel_ordered::{Extent, Piece};
 
@@ -302,7 +302,7 @@ fn child() -> Descriptor {
             file: "main.sw".into(),
             line: 12,
         },
-        pure: true,
+        purity: Purity::Declared,
         replayable: true,
         ..Descriptor::plain(
             "python",

@@ -13,7 +13,7 @@ use ciel_graph::{
 };
 use ciel_model::{
     ActionKey, AttemptNumber, Class, Content, Descriptor, Failure, FailureKind, Form, Handle,
-    Input, InputMode, Label, Name, Options, Resolution, TaskKey, Value, WaitEnd,
+    Input, InputMode, Label, Name, Options, Purity, Resolution, TaskKey, Value, WaitEnd,
 };
 
 pub struct Conversation {
@@ -32,6 +32,7 @@ impl Conversation {
             fail_fast: text.contains("# fail-fast"),
             check: text.contains("# check\n"),
             straggler_us: text.contains("# stragglers\n").then_some(100),
+            duplicates_assumed: text.contains("# duplicates-assumed\n"),
         };
         let mut conversation = Conversation {
             graph: Graph::new(policy),
@@ -351,7 +352,8 @@ fn descriptor(text: &str) -> Descriptor {
             }
             "needs" => needed = None,
             "needs-only" => needed = Some(handles(words.next().unwrap())),
-            "pure" => descriptor.pure = true,
+            "pure" => descriptor.purity = Purity::Declared,
+            "assumed" => descriptor.purity = Purity::Assumed,
             "replay" => descriptor.replayable = true,
             "lazy" => options.lazy = true,
             "held" => options.live = false,

@@ -1036,7 +1036,8 @@ impl FailureKind {
 pub enum Purity {
     /// As the executor says.
     Unspecified = 0,
-    /// Equal code and inputs give equal results.
+    /// Equal code and inputs give equal results; a task may run any number of times, also beside
+    /// itself.
     Pure = 1,
     /// The result depends on the world; it is recorded.
     Impure = 2,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    Class, CodeIdentity, Descriptor, Input, InputMode, Keeping, Options, Payload, Reached, Refused,
-    Site, Streams,
+    Class, CodeIdentity, Descriptor, Input, InputMode, Keeping, Options, Payload, Purity, Reached,
+    Refused, Site, Streams,
 };
 use ciel_workers::{Callee, SpawnCall};
 use serde_json::Value;
@@ -55,6 +55,7 @@ impl Request {
             Replay::IfUseful => recorded || self.options.retries > 0,
             Replay::Always => true,
         };
+        let purity = Purity::of(self.pure, executor.is_pure());
         let streams = match self.streams.outputs.is_empty() {
             true => executor.streams(&self.arguments, self.outputs),
             false => self.streams,
@@ -77,8 +78,10 @@ impl Request {
             class,
             site: self.site,
             // Bytes that are not stored have one reader, so nobody shares them.
-            pure: !streams.single_consumer && self.pure.unwrap_or_else(|| executor.is_pure()),
-            impure: self.pure == Some(false),
+            purity: match streams.single_consumer {
+                true => purity.unshared(),
+                false => purity,
+            },
             replayable,
             keeping: match streams.single_consumer {
                 true => Keeping::Never,

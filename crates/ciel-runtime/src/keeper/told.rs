@@ -56,7 +56,7 @@ pub(crate) fn printed_digest(
     assignment: &Assignment,
     text: Option<&Bytes>,
 ) -> Option<Digest> {
-    let is_checked = engine.settings.check && assignment.descriptor.pure;
+    let is_checked = engine.settings.check && assignment.descriptor.purity.is_pure();
     text.filter(|_| is_checked).map(|text| Digest::of(text))
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn keep_command(
 
 /// Whether its program says that nothing but its code and inputs matters.
 pub(super) fn has_promised(descriptor: &Descriptor) -> bool {
-    descriptor.pure || descriptor.options.keep == Some(true)
+    descriptor.purity.is_pure() || descriptor.options.keep == Some(true)
 }
 
 /// What a task gave, with names of its files that outlive their use in the run; none if a file

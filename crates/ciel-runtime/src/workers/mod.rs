@@ -254,7 +254,7 @@ impl Workers {
         file: Option<&str>,
         (after, bytes): (u64, &[u8]),
     ) {
-        let is_checked = self.engine.settings.check && task.descriptor.pure;
+        let is_checked = self.engine.settings.check && task.descriptor.purity.is_pure();
         if task.descriptor.keeping == Keeping::Never && !is_checked {
             return;
         }

@@ -13,7 +13,7 @@ use ciel_engine::{Caller, Effect as Order, Engine, Event, Reply};
 use ciel_graph::{self as graph, Assignment, Carriage, Output, Policy, Step, StreamInput};
 use ciel_model::{
     AttemptNumber, Audit, Class, Content, Descriptor, Digest, Failure, Form, Handle,
-    Input as TaskInput, Label, Micros, Name, Options, Pool, Refused, Resources, TaskKey,
+    Input as TaskInput, Label, Micros, Name, Options, Pool, Purity, Refused, Resources, TaskKey,
 };
 use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 use ciel_protocol::wire::{Hello, PoolPolicy, WorkerMessage, worker_message::Kind};
@@ -289,7 +289,7 @@ impl Callee for Pooled {
             outputs: call.outputs,
             streams: call.streams,
             options: call.options,
-            pure: call.pure == Some(true),
+            purity: Purity::of(call.pure, false),
             ..task()
         }))
     }

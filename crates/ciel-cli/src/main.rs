@@ -17,6 +17,7 @@ mod failures;
 mod generate;
 mod given;
 mod job_files;
+mod job_settings;
 mod lint;
 mod look;
 mod nearest;

@@ -13,7 +13,7 @@ use crate::observer::CommandObserver;
 use crate::options::{CommandShell, ErrorOrder, RunOptions, Shared, Trust};
 use crate::script::Opened;
 use crate::sink::Extent;
-use crate::{SPAWNER, dry_run, given, owners, paint, python, script, trace};
+use crate::{SPAWNER, dry_run, given, job_settings, owners, paint, python, script, trace};
 
 /// Exit code of an interrupted job, as shells report it.
 const INTERRUPTED: u8 = 130;
@@ -37,6 +37,7 @@ pub fn run(shared: &Shared, options: RunOptions) -> Result<ExitCode, CliError> {
 pub fn start(shared: &Shared, options: RunOptions, resume: Resume) -> Result<ExitCode, CliError> {
     let given = JobFiles::of(&options)?;
     let opened = script::open(&given.script)?;
+    let options = job_settings::with_own(options, &given.script, &resume)?;
     if options.dry_run {
         return foretell(shared, &options, (given, &opened), resume);
     }

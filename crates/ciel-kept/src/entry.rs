@@ -41,6 +41,25 @@ pub struct Input {
     pub form: Form,
 }
 
+impl Input {
+    /// A program that a task runs, by its name in messages.
+    pub fn tool(name: Arc<str>, digest: Digest) -> Input {
+        Input {
+            name,
+            digest,
+            form: Form::Other(TOOL.into()),
+        }
+    }
+
+    /// Whether it is a program that the task runs.
+    pub fn is_tool(&self) -> bool {
+        matches!(&self.form, Form::Other(form) if **form == *TOOL)
+    }
+}
+
+/// The form of a program: names of forms in programs have no blanks.
+const TOOL: &str = "tool of a task";
+
 /// One output of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptOutput {
@@ -163,6 +182,7 @@ impl Parts {
             ));
         }
         Some(match self.changed_input(now) {
+            Some(input) if input.is_tool() => RerunReason::ToolChanged(input.name.clone()),
             Some(input) => RerunReason::InputChanged(input.name.clone()),
             None => RerunReason::ArgumentChanged(None),
         })

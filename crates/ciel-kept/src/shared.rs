@@ -74,6 +74,19 @@ impl SharedResults {
         let user = rustix::process::geteuid().as_raw();
         let own = folder.join(user.to_string());
         let writes = fs::create_dir_all(own.join("entries")).is_ok() && is_owned(&own, user);
+        Ok(SharedResults {
+            writes,
+            ..SharedResults::look_at(folder, trusted)?
+        })
+    }
+
+    /// Opens a folder without making anything in it.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn look_at(folder: &Path, trusted: Vec<u32>) -> Result<SharedResults, KeptError> {
+        let user = rustix::process::geteuid().as_raw();
+        let own = folder.join(user.to_string());
         let listed = fs::read_dir(folder);
         let listed = listed.map_err(|source| KeptError::file("read", folder, source))?;
         let is_user = |path: &PathBuf| {
@@ -93,7 +106,7 @@ impl SharedResults {
             user,
             trusted,
             users: others,
-            writes,
+            writes: false,
         })
     }
 

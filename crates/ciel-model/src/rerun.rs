@@ -26,6 +26,8 @@ pub enum RerunReason {
     Evicted,
     /// Its result was there, and is damaged or cannot be read.
     Damaged,
+    /// This program that its command runs is another, or is found elsewhere.
+    ToolChanged(Arc<str>),
 }
 
 /// As `ciel why` shows it.
@@ -43,6 +45,7 @@ impl fmt::Display for RerunReason {
             RerunReason::NeverFinished => f.write_str("never finished"),
             RerunReason::Evicted => f.write_str("evicted"),
             RerunReason::Damaged => f.write_str("kept result damaged"),
+            RerunReason::ToolChanged(name) => write!(f, "tool changed: {name}"),
         }
     }
 }
@@ -78,6 +81,10 @@ mod tests {
             (
                 RerunReason::InputChanged("reads".into()),
                 "input changed: reads",
+            ),
+            (
+                RerunReason::ToolChanged("minimap2".into()),
+                "tool changed: minimap2",
             ),
             (RerunReason::NeverFinished, "never finished"),
         ] {

@@ -5,10 +5,10 @@
 //! functions of a Python job are now is asked of whoever calls. Read next: `ciel_kept::identities`.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use ciel_kept::{Found, KeptError, KeptResults, TaskIdentity};
+use ciel_kept::{Found, KeptError, KeptResults, Parts, SharedFound, SharedResults, TaskIdentity};
 use ciel_model::{Digest, FileRead, FunctionCode, Label, Reached, RerunReason};
 use ciel_store::{RunState, StateFolder};
 use ciel_view::RunDescription;
@@ -18,10 +18,10 @@ use crate::error::RunError;
 use crate::executors::skywriting;
 use crate::job::Job;
 use crate::keep_rule::has_ended_badly;
-use crate::keeper::{anywhere, in_surroundings};
+use crate::keeper::{anywhere, in_surroundings, writes_files};
 use crate::layout::code_folder;
 use crate::settings::{Resume, Settings};
-use crate::{difference, kept_results, key};
+use crate::{difference, kept_results, key, tools};
 
 /// What would happen to the tasks of the last run.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,6 +111,7 @@ pub fn foretell(
     };
     let walk = Walk {
         store: kept_results::open(&settings.state)?,
+        shared: shared_results(settings)?,
         anywhere: anywhere(settings.strict_shell),
         takes: settings.takes_kept() || !is_new && has_ended_badly(&runs, &job_key),
         code_now,
@@ -133,6 +134,15 @@ pub fn foretell(
     }))
 }
 
+/// The results of several users, if the settings name a folder of them that is there.
+fn shared_results(settings: &Settings) -> Result<Option<SharedResults>, KeptError> {
+    let folder = settings.kept_folder.as_deref();
+    let folder = folder.filter(|folder| folder.is_dir());
+    let trusted = settings.trusted_users.clone();
+    let looked_at = folder.map(|folder| SharedResults::look_at(folder, trusted));
+    looked_at.transpose()
+}
+
 /// Why nothing can be told.
 #[derive(Debug, thiserror::Error)]
 pub enum DryRunError {
@@ -146,7 +156,9 @@ pub enum DryRunError {
 
 struct Walk {
     store: Option<KeptResults>,
-    /// The surroundings of results that were unpacked.
+    /// Results of several users, if such a folder was named.
+    shared: Option<SharedResults>,
+    /// The surroundings of these, and of results that were unpacked.
     anywhere: Digest,
     /// Tasks that are not marked take what is kept.
     takes: bool,
@@ -185,6 +197,9 @@ impl Walk {
         if let Some(input) = self.changed_file(task) {
             return Ok(Fate::Runs(RerunReason::InputChanged(input)));
         }
+        if let Some(tool) = self.changed_tool(task) {
+            return Ok(Fate::Runs(RerunReason::ToolChanged(tool)));
+        }
         let inputs = task.given.parts.inputs.iter();
         let mut givers = inputs.filter_map(|input| self.givers.get(&input.digest));
         if let Some((giver, _)) = givers.find(|(_, is_taken)| !is_taken) {
@@ -207,8 +222,9 @@ impl Walk {
             None => Found::Nothing(RerunReason::New),
         };
         Ok(match found {
+            Found::Nothing(_) if self.is_shared(&task.given.parts) => Fate::Taken,
             Found::Entry(entry) => match entry.read.iter().find(|file| self.has_changed(file)) {
-                Some(file) => Fate::Runs(RerunReason::InputChanged(file.path.clone())),
+                Some(file) => Fate::Runs(tools::reason(&file.path)),
                 None if self.takes || task.given.is_marked => Fate::Taken,
                 None => Fate::ComputesAgain,
             },
@@ -217,6 +233,17 @@ impl Walk {
             Found::Nothing(RerunReason::Damaged) => Fate::Runs(RerunReason::Damaged),
             Found::Nothing(_) => Fate::NotKept,
         })
+    }
+
+    /// Whether the shared folder has a result that may be taken.
+    fn is_shared(&self, parts: &Parts) -> bool {
+        let parts = in_surroundings(parts, self.anywhere);
+        let shared = self.shared.as_ref().map(|shared| shared.find(&parts));
+        let Some(SharedFound::Entry { entry, .. }) = shared else {
+            return false;
+        };
+        let mut files = entry.read.iter().chain(&entry.beneath);
+        !writes_files(&entry) && !files.any(|file| self.has_changed(file))
     }
 
     /// What follows from the code of a task alone: that it runs if a piece of it is another
@@ -265,7 +292,8 @@ impl Walk {
 
     /// The name of an input that is a file of the user's whose content is another now.
     fn changed_file(&self, task: &TaskIdentity) -> Option<Arc<str>> {
-        let mut inputs = task.given.parts.inputs.iter();
+        let inputs = task.given.parts.inputs.iter();
+        let mut inputs = inputs.filter(|input| !input.is_tool());
         let changed = inputs.find(|input| {
             let known = self.files.get(&input.digest);
             match known {
@@ -279,6 +307,18 @@ impl Walk {
         changed.map(|input| input.name.clone())
     }
 
+    /// The name of a program whose content is another now, or that is found elsewhere.
+    fn changed_tool(&self, task: &TaskIdentity) -> Option<Arc<str>> {
+        let inputs = task.given.parts.inputs.iter();
+        let mut programs = inputs.filter(|input| input.is_tool());
+        let changed = programs.find(|program| {
+            let place = tools::place_of_tool(&program.name);
+            let now = place.and_then(|path| self.digest_now(&path.to_str()?.into()));
+            now.unwrap_or(Digest(0)) != program.digest
+        });
+        changed.map(|program| program.name.clone())
+    }
+
     fn has_changed(&self, file: &FileRead) -> bool {
         self.digest_now(&file.path) != Some(file.digest)
     }
@@ -287,8 +327,8 @@ impl Walk {
     fn digest_now(&self, path: &Arc<str>) -> Option<Digest> {
         let mut digests = self.digests.borrow_mut();
         let read = || {
-            let path = Path::new(&**path);
-            path.is_file().then(|| KeptResults::digest_of(path).ok())?
+            let path = tools::place_of(path)?;
+            path.is_file().then(|| KeptResults::digest_of(&path).ok())?
         };
         *digests.entry(path.clone()).or_insert_with(read)
     }

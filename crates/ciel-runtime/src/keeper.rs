@@ -36,7 +36,7 @@ pub(crate) use self::parts::{anywhere, in_surroundings};
 use self::parts::{files_named, parts_of, stamp_of, surroundings, surroundings_anywhere};
 pub(crate) use self::scripts::{Stepped, ended_script, keep_script};
 use self::sharing::Sharing;
-pub(crate) use self::sharing::for_others;
+pub(crate) use self::sharing::{for_others, writes_files};
 use self::subtrees::Subtrees;
 pub(crate) use self::told::{keep_command, keep_watched, printed_digest, segments, tell_begun};
 use crate::choice::seconds_now;
@@ -44,7 +44,7 @@ use crate::engine::Engine;
 use crate::executors::call::Call;
 use crate::kept::{EndedTask, Request, StagedContent, StagedOutput};
 use crate::layout::{IDENTITIES, KEPT};
-use crate::{ordered_files, output, second_runs};
+use crate::{ordered_files, output, second_runs, tools};
 
 /// How long a result may wait for others to be kept with it.
 const BATCH_WAIT: Duration = Duration::from_millis(20);
@@ -182,10 +182,14 @@ impl Keeper<'_> {
                 true => stamp_of(path),
                 false => store.digest_of_file(path).ok().flatten(),
             };
-            Ok(files_named(&query.descriptor, digest_of))
+            let named = files_named(&query.descriptor, digest_of);
+            Ok((named, tools::of_task(&query.descriptor, digest_of)))
         });
-        let (inputs, files): (Vec<_>, Vec<_>) = files?.into_iter().unzip();
-        parts.inputs.extend(inputs);
+        let (named, tools) = files?;
+        let (inputs, mut files): (Vec<_>, Vec<_>) = named.into_iter().unzip();
+        let (programs, found): (Vec<_>, Vec<_>) = tools.into_iter().unzip();
+        parts.inputs.extend(inputs.into_iter().chain(programs));
+        files.extend(found.into_iter().flatten());
         let functions = call.functions;
         Some(Given {
             parts,

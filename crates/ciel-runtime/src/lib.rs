@@ -72,6 +72,7 @@ pub mod state_location;
 mod stopped_commands;
 mod store_view;
 mod streams;
+mod tools;
 mod tracing;
 mod translate;
 mod turns;

@@ -26,7 +26,7 @@ _ONLY = "out"
 _INPUT = "in."
 # The code of a command is its text, for which no version can stand.
 _OPTIONS = frozenset(OptionNames.__annotations__) - {"version"}
-_SURROUNDINGS = frozenset({"shell", "conda", "container"})
+_SURROUNDINGS = frozenset({"shell", "conda", "container", "tools"})
 _ARGUMENTS = frozenset({"stdin", "stdout", "env", "cwd", "outputs", "options"}) | _SURROUNDINGS
 
 
@@ -49,6 +49,7 @@ class Shell(Protocol):
         shell: str = ...,
         conda: str | os.PathLike[str] = ...,
         container: str | Sequence[str] = ...,
+        tools: bool | Sequence[str] = ...,
         **words: Any,
     ) -> Future[bytes]: ...
     @overload
@@ -67,6 +68,7 @@ class Shell(Protocol):
         shell: str = ...,
         conda: str | os.PathLike[str] = ...,
         container: str | Sequence[str] = ...,
+        tools: bool | Sequence[str] = ...,
         **words: Any,
     ) -> dict[str, Future[bytes]]: ...
 
@@ -107,6 +109,8 @@ def shell(strand: Callable[[], Strand]) -> Shell:
         `shell="strict"` runs the command by `bash -euo pipefail` in place of `sh`. `conda` is the
         path of a Conda environment, which is activated for the command. `container` holds the words
         that start a container, such as `"docker run --rm image"`: the command follows them.
+        With `tools=True` the content of the programs that the command names counts for kept
+        results, with `tools=["samtools"]` that of these.
 
         Options are passed by name, too: `timeout=60, retries=2`; they take precedence over
         `options`. A name that the command uses as a placeholder is always an input.
@@ -186,7 +190,7 @@ def spawn_command(
 
 
 def _surroundings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The shell, environment or container of a command, as the executor takes them."""
+    """The shell, environment, container and tools of a command, as the executor takes them."""
     asked = {name: value for name, value in given.items() if value is not None}
     if asked.get("shell", "sh") not in ("sh", "strict"):
         raise ValueError(f"shell is 'sh' or 'strict', not {asked['shell']!r}")
@@ -194,6 +198,10 @@ def _surroundings(given: Mapping[str, Any]) -> dict[str, Any]:
         asked["conda"] = os.fspath(asked["conda"])
     if not isinstance(asked.get("container", ""), str):
         asked["container"] = [os.fspath(word) for word in asked["container"]]
+    if isinstance(asked.get("tools", True), str):
+        raise TypeError(f"tools is True or a list of programs, not {asked['tools']!r}")
+    if not isinstance(asked.get("tools", True), bool):
+        asked["tools"] = list(asked["tools"])
     return asked
 
 

@@ -3,6 +3,7 @@
 Each task tells on standard error that it ran, which no result depends on.
 """
 
+import os
 from pathlib import Path
 
 import pytest
@@ -243,3 +244,42 @@ def test_parent_that_waits_for_the_first_of_several_is_not_kept(tmp_path: Path) 
     (tmp_path / "parts.py").write_text(PARTS)
     run(tmp_path)
     assert "waits" in functions(run(tmp_path, "--kept")[0])
+
+
+TOOLS = """
+import sys
+
+import ciel
+
+
+@ciel.task
+def parent() -> str:
+    print("ran parent", file=sys.stderr)
+    command = "echo ran command >&2; tool"
+    return ciel.sh(command, tools=True).result().decode()
+
+
+def main() -> str:
+    return parent.spawn().result()
+"""
+
+
+def test_tool_of_a_command_beneath_a_parent_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "job.py").write_text(TOOLS)
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder, word in zip(folders, ("one", "two"), strict=True):
+        folder.mkdir()
+        (folder / "tool").write_text(f"#!/bin/sh\necho {word}\n")
+    (folders[1] / "tool").chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, folders), os.environ["PATH"]]))
+    assert sorted(run(tmp_path)[0]) == ["command", "parent"]
+    assert run(tmp_path, "--kept")[0] == []
+    (folders[1] / "tool").write_text("#!/bin/sh\necho three\n")
+    ran, printed, told = run(tmp_path, "--kept")
+    assert (sorted(ran), "three" in printed) == (["command", "parent"], True)
+    assert "tool changed: tool" in told
+    (folders[0] / "tool").chmod(0o755)  # It is the first of the path now.
+    ran, printed, told = run(tmp_path, "--kept")
+    assert (sorted(ran), "one" in printed) == (["command", "parent"], True)

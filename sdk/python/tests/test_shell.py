@@ -249,6 +249,16 @@ def test_container_gets_the_command_and_its_variables(session: ciel.Session) -> 
         assert made.result() == b"1\n2 a  b none\n"
 
 
+def test_tools_are_true_or_names(session: ciel.Session) -> None:
+    for given in (True, False, ["cat"], ("cat", "sort")):
+        assert session.sh("echo a | cat", tools=given).result() == b"a\n"
+    assert session.sh("echo {tools}", tools="saw").result() == b"saw\n"
+    with pytest.raises(TypeError, match="tools is True or a list of programs, not 'cat'"):
+        session.sh("cat", tools="cat")
+    with pytest.raises(ciel.Refused, match="both"):
+        session.sh("cat", tools=True, container="env").result()
+
+
 def test_conda_environment_is_active(session: ciel.Session, tmp_path: Path) -> None:
     for folder in ("conda-meta", "bin"):
         (tmp_path / folder).mkdir()

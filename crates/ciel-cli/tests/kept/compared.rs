@@ -11,7 +11,7 @@ use super::{ALL, edit, expect, failed_pipeline, pipeline, sample};
 use crate::support::Place;
 
 /// What a dry run tells of the pipeline.
-fn foretold(place: &Place, words: &[&str]) -> Value {
+pub(super) fn foretold(place: &Place, words: &[&str]) -> Value {
     let told = place.run(&[&["run", "-n", "--json"], words, &["job.sw"]].concat());
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     serde_json::from_str(&told.stdout).unwrap()

@@ -2,7 +2,8 @@
 //! task that runs says why, and what is damaged is never used.
 //!
 //! Commands tell on standard error that they ran, which no result depends on. Read first:
-//! `support`; then `carrying`, `cleaning`, `compared`, `functions`, `random`, `sharing`, `twice`.
+//! `support`; then `carrying`, `cleaning`, `compared`, `functions`, `random`, `sharing`, `tools`,
+//! `twice`.
 
 mod carrying;
 mod cleaning;
@@ -12,6 +13,7 @@ mod random;
 mod sharing;
 #[path = "../support/mod.rs"]
 mod support;
+mod tools;
 mod twice;
 
 use std::fs;
@@ -186,6 +188,24 @@ fn run_that_ended_well_computes_again_unless_it_is_told_not_to() {
     expect(&kept, 0, &[]);
     assert_eq!(kept.stdout, OUTPUT);
     expect(&place.run(&["run", "--new", "job.sw"]), 0, &ALL);
+}
+
+#[test]
+fn job_that_asks_for_kept_results_takes_them_unless_the_run_is_a_new_one() {
+    let place = pipeline();
+    let script = place.read("job.sw");
+    place.file("job.sw", format!("// Samples.\n// ciel: kept\n\n{script}"));
+    expect(&place.run(&["run", "job.sw"]), 0, &ALL);
+    let foretold = place.run(&["run", "-n", "job.sw"]).stdout;
+    assert!(foretold.contains("7 of 7 tasks taken"), "{foretold}");
+    expect(&place.run(&["run", "job.sw"]), 0, &[]);
+    expect(&place.run(&["run", "--new", "job.sw"]), 0, &ALL);
+    expect(&place.run(&["run", "--serial", "job.sw"]), 0, &ALL);
+    place.file("job.sw", format!("// ciel: kpet\n{script}"));
+    let refused = place.run(&["run", "job.sw"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let told = "line 1 of the job asks for the setting \"kpet\"";
+    assert!(refused.stderr.contains(told), "{}", refused.stderr);
 }
 
 #[test]

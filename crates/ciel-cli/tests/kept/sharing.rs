@@ -7,6 +7,7 @@ use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::compared::foretold;
 use super::{ALL, OUTPUT, expect, pipeline, ran, sample};
 use crate::support::{Ended, Live, Place, skipped};
 
@@ -32,6 +33,26 @@ fn results_of_one_folder_are_taken_in_another_one_by_content() {
         0,
         &["count b", "join", "sort b"],
     );
+}
+
+#[test]
+fn dry_run_knows_what_the_shared_folder_has() {
+    let shared = tempfile::tempdir().unwrap();
+    expect(&run(&pipeline(), shared.path()), 0, &ALL);
+    let colleague = pipeline();
+    expect(&colleague.run(&["run", "job.sw"]), 0, &ALL);
+    fs::remove_dir_all(colleague.path(".ciel/kept")).unwrap();
+    let taken = |options: &[&str]| {
+        let told = foretold(&colleague, options);
+        let tasks = told["tasks"].as_array().unwrap().iter();
+        tasks.filter(|task| task["fate"] == "taken").count()
+    };
+    assert_eq!(taken(&["--kept"]), 0);
+    let missing = colleague.path("nowhere");
+    assert_eq!(taken(&["--kept-dir", missing.to_str().unwrap()]), 0);
+    assert!(!missing.exists());
+    assert_eq!(taken(&["--kept-dir", shared.path().to_str().unwrap()]), 7);
+    expect(&run(&colleague, shared.path()), 0, &[]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::ENVIRON;
-use super::{surroundings, words};
+use super::{surroundings, tools, words};
 
 pub(super) struct Environ;
 
@@ -32,6 +32,7 @@ impl CommandLine for Environ {
         outputs: u32,
         desk: &mut dyn Workspace,
     ) -> Result<Plan, Refused> {
+        tools::expect_valid(arguments)?;
         let program = words::command_line(arguments, desk)?;
         let inputs: Vec<PathBuf> = words::inputs(arguments, "inputs")?
             .into_iter()

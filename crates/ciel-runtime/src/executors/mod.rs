@@ -25,6 +25,7 @@ mod stdinout;
 mod surroundings;
 mod sync;
 mod template;
+pub(crate) mod tools;
 mod unknown;
 pub(crate) mod words;
 pub(crate) mod worker;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::SHELL;
 use super::template::{Template, is_name};
-use super::{surroundings, words};
+use super::{surroundings, tools, words};
 
 /// The words before a script for `sh`.
 const SH: &[&str] = &["sh", "-c"];
@@ -22,7 +22,7 @@ const SH: &[&str] = &["sh", "-c"];
 const STRICT: &[&str] = &["bash", "-euo", "pipefail", "-c"];
 
 /// The arguments that it knows.
-const ARGUMENTS: [&str; 13] = [
+const ARGUMENTS: [&str; 14] = [
     "command",
     "inputs",
     "outputs",
@@ -36,6 +36,7 @@ const ARGUMENTS: [&str; 13] = [
     "appends",
     "stream",
     "single_consumer",
+    "tools",
 ];
 
 /// The descriptors of ordered files: every shell reads these numbers, and larger ones not all.
@@ -80,6 +81,7 @@ impl CommandLine for Shell {
         desk: &mut dyn Workspace,
     ) -> Result<Plan, Refused> {
         expect_known(arguments)?;
+        tools::expect_valid(arguments)?;
         let Some(Value::String(command)) = arguments.get("command") else {
             return Err(Refused::new("its arguments have no \"command\" string")
                 .hint("for example {\"command\": \"sort {in.text} > {out.sorted}\", …}"));

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::STDINOUT;
-use super::{surroundings, words};
+use super::{surroundings, tools, words};
 
 pub(super) struct Stdinout;
 
@@ -39,6 +39,7 @@ impl CommandLine for Stdinout {
                     .hint("use environ or shell for several outputs"),
             );
         }
+        tools::expect_valid(arguments)?;
         let program = words::command_line(arguments, desk)?;
         let mut environment = words::variables(arguments, desk)?;
         Ok(Plan {

@@ -10,16 +10,18 @@ use ciel_engine::ResultQuery;
 use ciel_kept::{Entry, KeptContent, KeptOutput, KeptResults};
 use ciel_model::{Digest, FileRead, FunctionCode, Name, RerunReason, Site};
 
+use super::parts::stamp_of;
 use super::subtrees::{Done, Gave, GivenOutput, Resolved, Subtree};
 use super::told::has_promised;
 use super::{Begun, Given, Keeper, SPARE, kept_output, place_of, spare};
 use crate::kept::{EndedTask, Segment, StagedContent};
+use crate::tools;
 
 impl Keeper<'_> {
     /// What a task that ran for an entry has read or run and is another now.
     pub(super) fn change_beneath(&mut self, entry: &Entry) -> Option<RerunReason> {
         if let Some(file) = entry.read.iter().find(|file| !self.is_unchanged(file)) {
-            return Some(RerunReason::InputChanged(file.path.clone()));
+            return Some(tools::reason(&file.path));
         }
         let source = entry.beneath.iter().find(|file| !self.is_unchanged(file))?;
         Some(RerunReason::CodeChanged(FunctionCode {
@@ -34,9 +36,12 @@ impl Keeper<'_> {
 
     /// Whether a file still has the content that a task has read.
     fn is_unchanged(&mut self, file: &FileRead) -> bool {
-        let path = Path::new(&*file.path);
-        let digest = self.with_store(|store| store.digest_of_file(path));
-        digest.flatten() == Some(file.digest)
+        let Some(path) = tools::place_of(&file.path) else {
+            return false;
+        };
+        let digest = self.with_store(|store| store.digest_of_file(&path));
+        let is_stamp = || self.engine.settings.trusts_times && stamp_of(&path) == Some(file.digest);
+        digest.flatten() == Some(file.digest) || is_stamp()
     }
 
     /// A task beneath another has taken its result.

@@ -98,7 +98,7 @@ impl Keeper<'_> {
 }
 
 /// Whether a result comes with lines of ordered files: nobody writes to a colleague's files.
-fn writes_files(entry: &Entry) -> bool {
+pub(crate) fn writes_files(entry: &Entry) -> bool {
     entry.printed.iter().any(|printed| printed.file.is_some())
 }
 

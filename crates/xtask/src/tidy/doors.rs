@@ -20,6 +20,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("key.rs", "the user's program"),
     ("orphans.rs", "the socket of a killed run"),
     ("released.rs", "the released output of a run"),
+    ("tools.rs", "the programs of commands"),
     ("user_files.rs", "the user's files"),
 ];
 

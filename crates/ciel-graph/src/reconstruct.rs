@@ -257,7 +257,7 @@ impl Graph {
 mod tests {
     use std::sync::Arc;
 
-    use ciel_model::{AttemptNumber, Class, Descriptor, Digest, Form, Handle, Input, Pool};
+    use ciel_model::{AttemptNumber, Class, Descriptor, Digest, Form, Handle, Input, Pool, Purity};
 
     use super::*;
     use crate::event::Policy;
@@ -330,7 +330,7 @@ mod tests {
         );
         place(&mut graph, ROOT, 0);
         let child = Descriptor {
-            impure,
+            purity: Purity::of(impure.then_some(false), false),
             ..Descriptor::plain("sh", Class::Process, "child", Vec::new())
         };
         let step = Event::TaskStepped {

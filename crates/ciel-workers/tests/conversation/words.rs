@@ -23,7 +23,10 @@ pub fn of_event(event: &Event) -> Option<String> {
         Event::PrefetchReturned { attempts, .. } => {
             return Some(format!("[{} returned]", attempts.len()));
         }
-        Event::TurnTaken { .. } | Event::TaskPreempted { .. } | Event::Ticked => return None,
+        Event::TurnTaken { .. }
+        | Event::TaskPreempted { .. }
+        | Event::FrontierMoved { .. }
+        | Event::Ticked => return None,
     };
     Some(match told {
         Told::TaskStepped { step, .. } => match step {

@@ -3,7 +3,7 @@
 use crate::house::{House, ROOT, attempt_of, pooled, spawn, worker};
 use ciel_engine::{Caller, Event, Pressure};
 use ciel_graph::{self as graph, Continuation, Wait};
-use ciel_model::Descriptor;
+use ciel_model::{Descriptor, Purity};
 use ciel_node::AttemptKey;
 use ciel_ordered::Piece;
 
@@ -131,7 +131,7 @@ fn task_at_the_frontier_that_waits_for_nothing_goes_on() {
 
 fn pure() -> Descriptor {
     Descriptor {
-        pure: true,
+        purity: Purity::Declared,
         ..pooled(&[])
     }
 }

@@ -393,6 +393,7 @@ mod tests {
 
     fn view(tasks: Vec<TaskRecord>) -> RunView {
         RunView {
+            held: None,
             run: RunRecord {
                 run: "1a201b0a901-073ab".to_string(),
                 command: vec!["job.py".to_string(), "<&>".to_string()],

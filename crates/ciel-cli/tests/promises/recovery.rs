@@ -303,7 +303,7 @@ fn job_of_the_page_has_the_journal_of_the_page() {
     let program = page.split("```skywriting\n").nth(1).unwrap();
     let place = Place::new();
     place.file("words.sw", program.split("```").next().unwrap());
-    for record in ["27", "38"] {
+    for record in ["27", "39"] {
         let mut command = place.command();
         command.args(["run", "-q", "-j1", "words.sw"]);
         command.env("CIEL_DIE_AT_RECORD", record);
@@ -312,7 +312,7 @@ fn job_of_the_page_has_the_journal_of_the_page() {
     }
     let journal = place.run(&["journal"]).stdout;
     let expected = happenings(&page);
-    assert_eq!(expected.len(), 38);
+    assert_eq!(expected.len(), 39);
     assert_eq!(happenings(&journal), expected);
     let resumed = place.run(&["resume"]);
     expect_of(&resumed, "the 4000\ncat 2000\ndog 2000\n8000\n");

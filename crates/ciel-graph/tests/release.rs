@@ -106,7 +106,7 @@ impl World {
     fn spawn_as(&mut self, action: u64, inputs: &[u64], pure: bool) {
         let inputs = inputs.iter().map(|input| Input::value(handle(*input)));
         let descriptor = Descriptor {
-            purity: Purity::of(Some(pure), false),
+            purity: Purity::of(pure.then_some(true), false),
             inputs: inputs.collect(),
             ..Descriptor::plain("sh", Class::Process, "step", Vec::new())
         };

@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install-c build demo test check bench growth ordered peers soak doc generate clean setup
+.PHONY: help install-c build demo test check bench growth ordered peers samples soak doc generate clean setup
 
 # A shell that is not a login shell does not know where rustup has put cargo.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -39,6 +39,7 @@ GROUPS ?=
 ROUNDS ?= 5
 PAIRS ?= 30
 PEERS := target/peers
+BESIDE := target/samples
 PREFIX ?= /usr/local
 
 help: ## this page
@@ -98,6 +99,11 @@ peers: build $(READY) ## compare with Ray, Dask, joblib and others: ROUNDS=5, GR
 	@$(PEERS)/bin/python bench/peers/plot.py \
 		$(PEERS)/figures.json $(PEERS)/figures.svg $(PEERS)/grains.svg
 	@echo "the plots are $(PEERS)/figures.svg and $(PEERS)/grains.svg" >&2
+
+samples: build ## the example samples beside Snakemake, with a failure and edits: ROUNDS=5; a table
+	@scripts/setup $(BESIDE) bench/samples/requirements.txt
+	@$(WITH_PYTHON) $(PYTHON) bench/samples/compare.py --rounds $(ROUNDS) \
+		$(VENV)/bin/ciel $(BESIDE)/bin/snakemake
 
 soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KILLS of real runs; extremes
 	@cargo run --release --locked --quiet -p ciel-sim --example soak -- $(SEEDS) $(FIRST)

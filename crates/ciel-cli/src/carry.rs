@@ -4,7 +4,7 @@
 //! know what is in the file. Read next: `ciel_runtime::carried_results`.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, ErrorKind, Read};
+use std::io::{self, BufWriter, ErrorKind};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::cli_error::{CliError, JOB_FAILED};
 use crate::display::{self, counted, size};
+use crate::earlier_file::may_replace;
 use crate::look::report::meant;
 use crate::options::{PackOptions, Shared, UnpackOptions};
 use crate::owners;
@@ -30,7 +31,7 @@ pub fn pack(shared: &Shared, options: &PackOptions) -> Result<ExitCode, CliError
     let path = options.output.clone().unwrap_or_else(named);
     let refused = |error: ArchiveError| unwritten(&path, &error.to_string());
     let unmade = |error: io::Error| refused(error.into());
-    if !may_replace(&path).map_err(unmade)? {
+    if !may_replace(&path, BEGINNING_BYTES, carried_results::is_archive).map_err(unmade)? {
         let message = format!("{} is no file of packed results", path.display());
         return Err(CliError::usage("pack.other", message).with_hint("name another file"));
     }
@@ -99,21 +100,6 @@ fn run_entry(shared: &Shared, beginning: Option<&str>) -> Result<RunEntry, CliEr
         CliError::usage("run.unknown", format!("there is no run {}", run.id))
             .with_hint("`ciel runs` lists them")
     })
-}
-
-/// Whether nothing is there, or an empty file, or an earlier file of packed results.
-fn may_replace(path: &Path) -> io::Result<bool> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
-        Err(error) => return Err(error),
-    };
-    if !file.metadata()?.is_file() {
-        return Ok(false);
-    }
-    let mut beginning = Vec::new();
-    file.take(BEGINNING_BYTES).read_to_end(&mut beginning)?;
-    Ok(beginning.is_empty() || carried_results::is_archive(&beginning))
 }
 
 fn unwritten(path: &Path, why: &str) -> CliError {

@@ -13,6 +13,7 @@ mod code_now;
 mod display;
 mod doctor;
 mod dry_run;
+mod earlier_file;
 mod failures;
 mod generate;
 mod given;

@@ -203,11 +203,11 @@ fn palette_gives_what_is_expected() {
     let ended = run(&place, &["-j2"], "palette", &[]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(ended.stdout, expected("palette"));
-    let words = ended.stderr.lines().last().unwrap_or_default();
-    assert!(
-        words.starts_with("done: ") && words.contains("cores used"),
-        "{words}"
-    );
+    let mut lines = ended.stderr.lines();
+    let words = lines.find(|line| line.starts_with("done: "));
+    assert!(words.is_some_and(|words| words.contains("cores used")));
+    let objects = lines.next().unwrap_or_default();
+    assert!(objects.starts_with("objects: 1.6 MiB made"), "{objects}");
 }
 
 #[test]

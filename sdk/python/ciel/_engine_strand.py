@@ -21,7 +21,8 @@ from ciel._call import YIELDS, Call
 from ciel._code import Identity, reached_by
 from ciel._errors import WaitError, error_of
 from ciel._faults import explained, not_utf8
-from ciel._freeze import object_of, value_of, value_of_file
+from ciel._frames import FORM
+from ciel._freeze import object_of, value_of, value_of_file, values_from
 from ciel._future import Future, Known
 from ciel._json_call import with_references
 from ciel._native import Definition, Failed, File, Incoming, Opened, Value
@@ -44,6 +45,10 @@ DEFINITIONS_MAX = 1024
 """Definitions of tasks of other executors that are kept."""
 
 _definitions: dict[tuple[str, str, int, Options], Definition] = {}
+
+
+def _source(form: str, file: BinaryIO) -> Source:
+    return Source(form, file, None, values_from if form == FORM else None)
 
 
 class EngineStrand(_native.Counted, Strand):
@@ -273,11 +278,11 @@ class EngineStrand(_native.Counted, Strand):
         Raises the failure of one that failed.
         """
         if type(known) is Incoming:
-            return Source(known.form, opened_pipe(known.path))
+            return _source(known.form, opened_pipe(known.path))
         if type(known) is File and known.form in STREAMED:
-            return Source(known.form, open(known.path, "rb"))
+            return _source(known.form, open(known.path, "rb"))
         if type(known) is Value and known.form in STREAMED:
-            return Source(known.form, io.BytesIO(known.data))
+            return _source(known.form, io.BytesIO(known.data))
         return Source.of_value(self.read(known))
 
     def _inside(self, handles: Sequence[int]) -> Callable[[int], Future[Any]]:

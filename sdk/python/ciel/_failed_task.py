@@ -1,12 +1,13 @@
 """Saves failed tasks, so that `ciel replay` can rerun them.
 
 A worker writes the payload and the inputs of the first tasks that fail in it to the run's folder;
-files of inputs are linked, not copied. This module knows neither the connection nor how tasks run.
-Read next: `replay.py`, which reads it.
+files of inputs are linked, or copied if they cannot be. This module knows neither the connection
+nor how tasks run. Read next: `replay.py`, which reads it.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pickle
@@ -23,9 +24,13 @@ KEPT_MAX = 20
 """Failed tasks that one worker saves; a program may use failures as ordinary results."""
 
 
+COPIED_BYTES_MAX = 256 << 20
+"""An input that cannot be linked is copied up to this size; with a larger one none is saved."""
+
+
 class FailedTask(NamedTuple):
-    """A failed task. `inputs` are references of the engine, whose files are linked beside the saved
-    task; `path` is the search path of modules, `folder` the working folder.
+    """A failed task. `inputs` are references of the engine, whose files lie beside the saved task;
+    `path` is the search path of modules, `folder` the working folder.
     """
 
     label: str
@@ -70,10 +75,20 @@ def load(path: str) -> FailedTask:
 
 
 def _linked(known: Known, target: str) -> Known:
-    """The same reference with a link to its file, which outlives the object."""
+    """The same reference with a link to its file, or a copy, which outlives the object.
+
+    Raises OSError if the file can be neither linked nor copied.
+    """
     if type(known) is not File:
         return known
-    os.link(known.path, target)
+    try:
+        os.link(known.path, target)
+    except OSError as error:  # objects on a read-only mount of their own cannot be linked
+        if error.errno != errno.EXDEV or known.length > COPIED_BYTES_MAX:
+            raise
+        from shutil import copyfile
+
+        copyfile(known.path, target)
     return File(known.handle, target, known.length, known.form, known.references)
 
 

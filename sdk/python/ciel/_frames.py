@@ -2,7 +2,7 @@
 
 A frame is the length of what follows, in eight bytes with the lowest first, and the value as the
 file of a pickled result: a pickle of protocol 5, and behind it the memory of its arrays if it has
-any. The end of the bytes is the end of the stream. This module knows neither tasks nor pipes. Read
+any. The end of the bytes is the end of the stream. This module knows neither tasks nor values. Read
 next: `_freeze.py` for one value, `_reading.py` for who reads them.
 """
 
@@ -12,8 +12,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from ciel._errors import NotSerializable, ObjectLost
-from ciel._freeze import pieces_of, value_of
+from ciel._errors import ObjectLost
 
 FORM = "frames"
 """The form of an object that consists of frames."""
@@ -21,39 +20,33 @@ FORM = "frames"
 _LENGTH = struct.Struct("<Q")
 
 
-def frame_of(value: Any) -> list[Any]:
-    """The pieces of the frame of a value; some of them point into it.
-
-    Raises NotSerializable if a future is in it, and whatever pickle raises.
-    """
-    pieces, references = pieces_of(value)
-    if references:
-        raise NotSerializable(
-            "a yielded value holds a future", hint="yield its value, or return a list of futures"
-        )
-    length = sum(len(piece) if type(piece) is bytes else piece.nbytes for piece in pieces)
-    return [_LENGTH.pack(length), *pieces]
+def head_of(length: int) -> bytes:
+    """What precedes so many bytes of a value."""
+    return _LENGTH.pack(length)
 
 
-def values_from(file: BinaryIO) -> Iterator[Any]:
-    """The values whose frames a file has, each as soon as its frame is there; closes the file.
+def parts_from(file: BinaryIO) -> Iterator[bytes]:
+    """What is in the frames of a file, each as soon as its frame is there; closes the file.
 
     Raises ObjectLost if the file ends within a frame.
     """
     with file:
         while head := file.read(_LENGTH.size):
             (length,) = _LENGTH.unpack(_whole(head, _LENGTH.size))
-            yield value_of(_whole(file.read(length), length), "pickle", None)
+            yield _whole(file.read(length), length)
 
 
-def values_in(data: Any) -> Iterator[Any]:
-    """The values whose frames are these bytes; arrays in them are not copied."""
+def parts_in(data: Any) -> Iterator[memoryview]:
+    """What is in the frames of these bytes, not copied.
+
+    Raises ObjectLost if the bytes end within a frame.
+    """
     view, begin = memoryview(data), 0
     while begin < len(view):
         body = begin + _LENGTH.size
         (length,) = _LENGTH.unpack(_whole(view[begin:body], _LENGTH.size))
         begin = body + length
-        yield value_of(_whole(view[body:begin], length), "pickle", None)
+        yield _whole(view[body:begin], length)
 
 
 def _whole(part: Any, length: int) -> Any:

@@ -17,12 +17,13 @@ import os
 import pickle
 import struct
 from collections import ChainMap
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ciel import _native
 from ciel._atoms import ATOMS
-from ciel._errors import ObjectLost
+from ciel._errors import NotSerializable, ObjectLost
+from ciel._frames import head_of, parts_from, parts_in
 from ciel._pickle_hooks import Thaw, freezing
 
 if TYPE_CHECKING:
@@ -194,12 +195,37 @@ def value_of(data: Any, form: str, references: Thaw | None) -> Any:
     if form == "json":
         return _from_json(json.loads(bytes(data)), references)
     if form == "frames":
-        from ciel._frames import values_in
-
         return values_in(data)
     if form == "skywriting":
         raise ObjectLost("this value of the Skywriting language has no form that Python can read")
     return bytes(data)
+
+
+def frame_of(value: Any) -> list[Any]:
+    """The pieces of the frame of a value; some of them point into it.
+
+    Raises NotSerializable if a future is in it, and whatever pickle raises.
+    """
+    pieces, references = pieces_of(value)
+    if references:
+        raise NotSerializable(
+            "a yielded value holds a future", hint="yield its value, or return a list of futures"
+        )
+    length = sum(len(piece) if type(piece) is bytes else piece.nbytes for piece in pieces)
+    return [head_of(length), *pieces]
+
+
+def values_from(file: BinaryIO) -> Iterator[Any]:
+    """The values whose frames a file has, each as soon as its frame is there; closes the file.
+
+    Raises ObjectLost if the file ends within a frame.
+    """
+    return (value_of(part, "pickle", None) for part in parts_from(file))
+
+
+def values_in(data: Any) -> Iterator[Any]:
+    """The values whose frames are these bytes; arrays in them are not copied."""
+    return (value_of(part, "pickle", None) for part in parts_in(data))
 
 
 def value_of_file(path: str, form: str, references: Thaw | None) -> Any:

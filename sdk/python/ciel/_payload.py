@@ -181,7 +181,7 @@ def _packed_whole(call: Call, identity: Identity, store: Store, step: int) -> Pa
 
 def _future(reference: Any) -> Future[Any]:
     """The future behind a reference in arguments, which may be its stream."""
-    return reference.unread if isinstance(reference, Reading) else cast("Future[Any]", reference)
+    return cast("Future[Any]", reference.unread if isinstance(reference, Reading) else reference)
 
 
 def _placed(buffer: pickle.PickleBuffer, store: Store, inputs: list[int]) -> bytes | None:

@@ -9,27 +9,29 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, NamedTuple, TypeVar, cast
+from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar, cast
 
-from ciel import _frames
 from ciel._errors import CielError, NotSerializable, as_told
+from ciel._frames import FORM
+from ciel._native import FutureState
 from ciel._pickle_hooks import freezing, thaw_stream
-
-if TYPE_CHECKING:
-    from ciel._future import Future
 
 T_co = TypeVar("T_co", covariant=True)
 
-STREAMED = frozenset({_frames.FORM, "bytes"})
+STREAMED = frozenset({FORM, "bytes"})
 """The forms of objects that can be read from a file as they come."""
 
 
 class Source(NamedTuple):
-    """Where a stream comes from: a file of that form, or a value that is whole."""
+    """Where a stream comes from: a file of that form, or a value that is whole.
+
+    `values` reads values from the file; it has bytes without.
+    """
 
     form: str
     file: BinaryIO | None
     value: Any = None
+    values: Callable[[BinaryIO], Iterator[Any]] | None = None
 
     @staticmethod
     def of_value(value: Any) -> Source:
@@ -46,7 +48,7 @@ class Source(NamedTuple):
         """Values as they were yielded; the lines of bytes; the parts of any other value."""
         if self.file is None:
             return iter(self.value)
-        return _frames.values_from(self.file) if self.form == _frames.FORM else lines_of(self.file)
+        return (self.values or lines_of)(self.file)
 
 
 def lines_of(file: BinaryIO) -> Iterator[bytes]:
@@ -64,7 +66,7 @@ class Reading(Generic[T_co]):
 
     __slots__ = ("_find", "_future", "_pieces")
 
-    def __init__(self, find: Callable[[], Source], future: Future[Any] | None = None) -> None:
+    def __init__(self, find: Callable[[], Source], future: FutureState | None = None) -> None:
         """`find` waits for the stream, and is called at the first use."""
         self._find = find
         self._future = future
@@ -106,7 +108,7 @@ class Reading(Generic[T_co]):
             raise as_told(error)
 
     @property
-    def unread(self) -> Future[Any]:
+    def unread(self) -> FutureState:
         """The future of the stream, of which nothing was read.
 
         Raises NotSerializable if something was, or if the stream was passed on before.

@@ -23,8 +23,7 @@ from ciel._call import JOINED, MANY, YIELDS, Call
 from ciel._code import current_identity
 from ciel._errors import CielError, Refused, WaitError, error_of, failure_of
 from ciel._faults import explained
-from ciel._frames import values_in
-from ciel._freeze import Snapshot
+from ciel._freeze import Snapshot, values_in
 from ciel._future import Future
 from ciel._native import Failure
 from ciel._options import Options

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ciel._call import MANY, Call, joinable
 from ciel._code import current_identity
 from ciel._errors import Refused, call_text
-from ciel._frames import frame_of
+from ciel._freeze import frame_of
 from ciel._payload import arguments_now
 from ciel._random import tell_seed
 from ciel._strand import Strand

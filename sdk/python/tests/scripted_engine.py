@@ -224,13 +224,13 @@ class Engine:
 
     def spawn(
         self, tag: int, definition: Definition, payload: bytes, inputs: Any, *,
-        action: int, handle: int, line: int, kept: Any = None, released: Sequence[int] = (),
+        action: int, handle: int, line: int, modes: Any = None, released: Sequence[int] = (),
     ) -> None:  # fmt: skip
         """A child of the task."""
         task = self.tasks[tag]
         self._release(task, released)
         given = [task.table[one] for one in inputs]
-        needs = [entry for place, entry in enumerate(given) if not (kept and kept[place])]
+        needs = [entry for place, entry in enumerate(given) if not (modes and modes[place])]
         entries = [Object() for _ in range(definition.outputs)]
         self._reach(task, action + 1)
         if self._made(task, ("spawn", action, payload), entries, handle):
@@ -243,12 +243,12 @@ class Engine:
 
     def tail_spawn(
         self, tag: int, definition: Definition, payload: bytes, inputs: Any, *,
-        after: int, line: int, kept: Any = None, audit: Any = None,
+        after: int, line: int, modes: Any = None, audit: Any = None,
     ) -> None:  # fmt: skip
         """The successor of the task."""
         task = self.tasks[tag]
         given = [task.table[one] for one in inputs]
-        needs = [entry for place, entry in enumerate(given) if not (kept and kept[place])]
+        needs = [entry for place, entry in enumerate(given) if not (modes and modes[place])]
         child = self._task(task.position, payload, given, needs, 0, definition.label)
         child.outputs, child.first_action = task.outputs, after
         child.options = definition.options

@@ -3,8 +3,7 @@
 //! The page appears whole or not at all, and replaces nothing but an earlier report. It does not
 //! know what is on the page. Read next: `ciel_report`.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,6 +14,7 @@ use ciel_view::records::TaskState;
 
 use crate::cli_error::CliError;
 use crate::display;
+use crate::earlier_file::may_replace;
 use crate::options::{ReportOptions, Shared};
 use crate::resume;
 
@@ -76,7 +76,8 @@ fn put(path: &Path, page: &str) -> Result<(), CliError> {
         let message = format!("cannot write the report to {}: {error}", path.display());
         CliError::usage("report.write", message)
     };
-    if !may_replace(path).map_err(refused)? {
+    let is_report = |bytes: &[u8]| bytes == BEGINNING.as_bytes();
+    if !may_replace(path, BEGINNING.len() as u64, is_report).map_err(refused)? {
         let message = format!("{} is not a report", path.display());
         return Err(CliError::usage("report.other", message).with_hint("name another file"));
     }
@@ -91,20 +92,4 @@ fn put(path: &Path, page: &str) -> Result<(), CliError> {
     io::Write::write_all(&mut file, page.as_bytes()).map_err(refused)?;
     file.persist(path).map_err(|failed| refused(failed.error))?;
     Ok(())
-}
-
-/// Whether nothing is there, or an empty file, or an earlier report.
-fn may_replace(path: &Path) -> io::Result<bool> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
-        Err(error) => return Err(error),
-    };
-    if !file.metadata()?.is_file() {
-        return Ok(false);
-    }
-    let mut beginning = Vec::new();
-    file.take(BEGINNING.len() as u64)
-        .read_to_end(&mut beginning)?;
-    Ok(beginning.is_empty() || beginning == BEGINNING.as_bytes())
 }

@@ -67,8 +67,8 @@ fn parallel_make_echoes_each_command_in_front_of_its_output() {
         "three: two\n\techo the third\ntwo: one\n\techo the second\none:\n\techo the first\n",
     );
     // Targets that depend on each other in a chain.
-    let expected = plain(&place, &["make", "-j1"]);
-    let output = ordered(&place, &["--", "make", "-j4"]);
+    let expected = plain(&place, &["make", "--no-print-directory", "-j1"]);
+    let output = ordered(&place, &["--", "make", "--no-print-directory", "-j4"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         text.starts_with("echo the first\nthe first\necho the second\n"),
@@ -77,8 +77,8 @@ fn parallel_make_echoes_each_command_in_front_of_its_output() {
     assert_eq!(text, String::from_utf8_lossy(&expected.stdout));
     place.file("Makefile", "all: a b\na b:\n\techo of $@\n");
     // Targets that depend on nothing.
-    let output = ordered(&place, &["--", "make", "-j4"]);
-    let expected = plain(&place, &["make", "-j1"]);
+    let output = ordered(&place, &["--", "make", "--no-print-directory", "-j4"]);
+    let expected = plain(&place, &["make", "--no-print-directory", "-j1"]);
     let lines = |output: &std::process::Output| {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();

@@ -82,7 +82,7 @@ fn read_line(scenario: &mut Scenario, line: &str) -> Option<()> {
         "stragglers" => scenario.stragglers = true,
         "held-bytes" => scenario.held_bytes = Some(rest.parse().ok()?),
         "task" => {
-            let task = read_task(scenario.tasks.len(), rest)?;
+            let task = read_task(&scenario.tasks, rest)?;
             scenario.tasks.push(task);
         }
         "at" => {
@@ -95,10 +95,10 @@ fn read_line(scenario: &mut Scenario, line: &str) -> Option<()> {
     Some(())
 }
 
-fn read_task(index: usize, text: &str) -> Option<Definition> {
+fn read_task(earlier: &[Definition], text: &str) -> Option<Definition> {
     let (head, acts) = text.split_once(':')?;
     let mut words = head.split_whitespace();
-    if words.next()?.parse() != Ok(index) {
+    if words.next()?.parse() != Ok(earlier.len()) {
         return None;
     }
     let mut task = Definition {
@@ -128,7 +128,7 @@ fn read_task(index: usize, text: &str) -> Option<Definition> {
     }
     let acts = acts.split(';').map(str::trim).filter(|act| !act.is_empty());
     task.acts = acts
-        .map(|act| read_act(index, act))
+        .map(|act| read_act(earlier, act))
         .collect::<Option<_>>()?;
     Some(task)
 }
@@ -141,16 +141,20 @@ fn numbers(words: SplitWhitespace) -> Option<Vec<usize>> {
     words.map(|word| word.parse().ok()).collect()
 }
 
-/// A definition may spawn only later ones.
-fn later(index: usize, words: &mut SplitWhitespace) -> Option<usize> {
-    number(words).filter(|target| *target > index)
+/// A definition may spawn only later ones, and earlier ones that spawn nothing.
+fn spawnable(earlier: &[Definition], words: &mut SplitWhitespace) -> Option<usize> {
+    let spawns = |act: &Act| matches!(act, Act::Spawn(..) | Act::Tail(..));
+    number::<usize>(words).filter(|target| match earlier.get(*target) {
+        Some(definition) => !definition.acts.iter().any(spawns),
+        None => *target > earlier.len(),
+    })
 }
 
-fn read_act(index: usize, text: &str) -> Option<Act> {
+fn read_act(earlier: &[Definition], text: &str) -> Option<Act> {
     let mut words = text.split_whitespace();
     Some(match words.next()? {
         "print" => Act::Print(words.next()?.to_string()),
-        "spawn" => Act::Spawn(later(index, &mut words)?, numbers(words)?),
+        "spawn" => Act::Spawn(spawnable(earlier, &mut words)?, numbers(words)?),
         "get" => Act::Get(number(&mut words)?),
         "catch" => Act::Catch(number(&mut words)?),
         "first" => Act::First(numbers(words)?, None),
@@ -173,7 +177,7 @@ fn read_act(index: usize, text: &str) -> Option<Act> {
         "hang" => Act::Hang,
         "return" => Act::Return(numbers(words)?),
         "delegate" => Act::Delegate(number(&mut words)?),
-        "tail" => Act::Tail(later(index, &mut words)?, numbers(words)?),
+        "tail" => Act::Tail(spawnable(earlier, &mut words)?, numbers(words)?),
         _ => return None,
     })
 }
@@ -350,6 +354,17 @@ mod tests {
 
     #[test]
     fn task_that_spawns_an_earlier_one_is_refused() {
-        assert!("task 0 thread: spawn 0".parse::<Scenario>().is_err());
+        for refused in [
+            "task 0 thread: spawn 0",
+            "task 0 thread: spawn 1\ntask 1 thread: spawn 0",
+        ] {
+            assert!(refused.parse::<Scenario>().is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn task_may_spawn_an_earlier_one_that_spawns_nothing() {
+        let text = "task 0 thread: pause 1\ntask 1 thread: spawn 0";
+        assert!(text.parse::<Scenario>().is_ok());
     }
 }

@@ -29,6 +29,9 @@ EXAMPLE = HERE.parent.parent / "examples" / "samples"
 STEP_S_MAX = 600.0
 """A step that takes longer has failed."""
 
+TALK_MAX = 1000
+"""Characters that are shown of what a system said whose step ended otherwise than expected."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -41,11 +44,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a step ran: the tasks that ended well, the seconds, the result if there is one."""
+    """What a step ran: the tasks that ended well, the seconds, the result if there is one, and the
+    last words on standard error.
+    """
 
     tasks: int
     seconds: float
     result: dict[str, int] | None
+    talk: str
 
 
 @dataclass
@@ -99,7 +105,7 @@ def one_round(
                 step.change(folders[name])
                 ran = systems[name].run(folders[name])
                 if (ran.result is not None) != step.ends_well:
-                    raise Failed(f"{name} ended otherwise than expected: {step.title}")
+                    raise Failed(f"{name} ended otherwise than expected: {step.title}\n{ran.talk}")
                 row = rows[name, step.title]
                 row.tasks.add(ran.tasks)
                 row.seconds.append(ran.seconds)
@@ -143,7 +149,7 @@ class Ciel:
         counts = last["tasks"]
         tasks = counts["spawned"] - 1 - counts["kept"] - counts["failed"] - counts["cancelled"]
         result = json.loads(process.stdout.splitlines()[-1]) if process.returncode == 0 else None
-        return Ran(tasks, seconds, result)
+        return Ran(tasks, seconds, result, process.stderr[-TALK_MAX:])
 
 
 class Snakemake:
@@ -163,7 +169,7 @@ class Snakemake:
         tasks = len(re.findall(r"^Finished jobid", process.stderr + process.stdout, re.MULTILINE))
         joined = folder / "joined.json"
         result = json.loads(joined.read_text()) if process.returncode == 0 else None
-        return Ran(tasks, seconds, result)
+        return Ran(tasks, seconds, result, process.stderr[-TALK_MAX:])
 
 
 def make_samples(*words: str) -> Callable[[Path], object]:

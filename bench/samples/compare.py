@@ -145,10 +145,10 @@ class Ciel:
         words.append("samples.py")
         process, seconds = ended(words, folder)
         last = json.loads(process.stderr.splitlines()[-1])
-        # The root is a task, too, and failed or cancelled ones are none that ran to their end.
-        counts = last["tasks"]
-        tasks = counts["spawned"] - 1 - counts["kept"] - counts["failed"] - counts["cancelled"]
-        result = json.loads(process.stdout.splitlines()[-1]) if process.returncode == 0 else None
+        # The root is a task, too.
+        counts, well = last["tasks"], process.returncode == 0
+        tasks = counts["finished"] - counts["kept"] - (1 if well else 0)
+        result = json.loads(process.stdout.splitlines()[-1]) if well else None
         return Ran(tasks, seconds, result, process.stderr[-TALK_MAX:])
 
 

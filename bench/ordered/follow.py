@@ -20,9 +20,11 @@ import ciel
 
 def main() -> int:
     with ciel.open("log", "serial-append") as log:
-        for _ in range({lines}):
+        for number in range({lines}):
             time.sleep({pause_s})
             log.write(f"{{time.monotonic_ns()}}\\n")
+            if number == 0:
+                print("begun", flush=True)
     return {lines}
 """
 
@@ -31,10 +33,8 @@ def delays_us(ciel: str, lines: int, pause_s: float) -> list[float]:
     """Microseconds from each write to its arrival."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "job.py").write_text(JOB.format(lines=lines, pause_s=pause_s))
-        Path(folder, "log").touch()
-        run = subprocess.Popen([ciel, "run", "job.py"], cwd=folder, stdout=subprocess.DEVNULL)
-        while Path(folder, "log").stat().st_size == 0:
-            time.sleep(0.001)
+        run = subprocess.Popen([ciel, "run", "job.py"], cwd=folder, stdout=subprocess.PIPE)
+        assert run.stdout is not None and run.stdout.readline() == b"begun\n"
         found = []
         command = [ciel, "tail", "log"]
         with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, bufsize=0) as follower:
@@ -42,6 +42,7 @@ def delays_us(ciel: str, lines: int, pause_s: float) -> list[float]:
             while part := follower.stdout.read(1 << 16):
                 now = time.monotonic_ns()
                 found += [(now - int(stamp)) / 1000 for stamp in part.split()]
+        run.stdout.read()
         assert run.wait() == 0 and len(found) == lines
         # Lines from before the follower began are late for another reason.
         return found[lines // 10 :]

@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install-c build demo test check bench growth ordered peers samples soak doc generate clean setup
+.PHONY: help install-c build demo test check bench growth ordered peers samples arrays soak doc generate clean setup
 
 # A shell that is not a login shell does not know where rustup has put cargo.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -104,6 +104,11 @@ samples: build ## the example samples beside Snakemake, with a failure and edits
 	@scripts/setup $(BESIDE) bench/samples/requirements.txt
 	@$(WITH_PYTHON) $(PYTHON) bench/samples/compare.py --rounds $(ROUNDS) \
 		$(VENV)/bin/ciel $(BESIDE)/bin/snakemake
+
+arrays: build ## an array made by one Python task and read by ten, beside Ray and one copy: ROUNDS=5
+	@scripts/setup $(PEERS) bench/peers/requirements.txt
+	@$(WITH_PYTHON) $(PEERS)/bin/python bench/arrays/compare.py --rounds $(ROUNDS) \
+		$(VENV)/bin/ciel $(PEERS)/bin/python
 
 soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KILLS of real runs; extremes
 	@cargo run --release --locked --quiet -p ciel-sim --example soak -- $(SEEDS) $(FIRST)

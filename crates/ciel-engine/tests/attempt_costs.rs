@@ -1,37 +1,13 @@
-//! What an act of an attempt costs, with an allocator that counts: nothing beside the event itself.
+//! What an act of an attempt costs, in allocations: nothing beside the event itself.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::Arc;
 
+use allocation_counter::measure;
 use ciel_engine::{Action, At, Attempt, Kept, Reply};
 use ciel_graph::{Assignment, Entry, Output, Wait};
 use ciel_model::{
     AttemptNumber, Class, Descriptor, Form, Handle, Label, Name, StrandKey, TaskKey, Value,
 };
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 fn descriptor() -> Descriptor {
     Descriptor::plain("e", Class::Coordination, "t", b"t".as_slice())
@@ -58,9 +34,8 @@ fn attempt() -> Attempt {
 
 /// Allocations while `act` runs; what it gives is dropped afterwards.
 fn allocations<T>(act: impl FnOnce() -> T) -> u64 {
-    let before = ALLOCATIONS.get();
-    let _kept = act();
-    ALLOCATIONS.get() - before
+    let mut kept = None;
+    measure(|| kept = Some(act())).count_total
 }
 
 #[test]

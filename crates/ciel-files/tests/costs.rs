@@ -1,37 +1,12 @@
 //! What forks and writes may cost, proven by counters: allocations, nodes, pieces, bytes spilled.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::fs;
 use std::io::Write;
 use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use allocation_counter::measure;
 use ciel_files::{File, Gauges, Mode, fork, here, join, scope};
-
-/// Counts what each thread allocates.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: all is passed to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: as this function's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: as this function's.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// Bytes of a line of these trees.
 const LINE_BYTES: u64 = 16;
@@ -94,9 +69,7 @@ fn plain(depth: u32) {
 }
 
 fn allocations_of(act: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.get();
-    act();
-    ALLOCATIONS.get() - before
+    measure(act).count_total
 }
 
 #[test]

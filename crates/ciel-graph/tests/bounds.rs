@@ -2,35 +2,13 @@
 
 #![allow(missing_docs)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use allocation_counter::measure;
 use ciel_graph::{Action, Continuation, Event, Graph, Output, Policy, Step, Wait};
 use ciel_model::{
     AttemptNumber, Class, Descriptor, Form, Handle, Input, Name, Options, TaskKey, Value,
 };
-
-/// The system's allocator, which counts the bytes in use.
-struct Counting;
-
-static IN_USE: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Debug builds check every invariant after every event, so they take a tenth of the way.
 const LOOPS: u64 = if cfg!(debug_assertions) {
@@ -133,7 +111,6 @@ fn value() -> Output {
 
 #[test]
 fn what_is_kept_stays_bounded() {
-    // One test, because the allocator counts for the whole process.
     loop_of_delegations_stays_flat();
     loop_of_tail_spawns_stays_flat();
     chain_of_lazy_tasks_is_woken_without_recursion();
@@ -146,48 +123,46 @@ fn what_is_kept_stays_bounded() {
 
 fn loop_of_delegations_stays_flat() {
     let mut driver = Driver::with_root(true);
-    let before = IN_USE.load(Ordering::Relaxed);
-    for task in 0..LOOPS {
-        driver.spawn(
-            task,
-            Descriptor {
-                replayable: true,
-                ..plain()
-            },
-        );
-        driver.finish(task, Output::Delegate(Handle(0)));
-        driver.place(task + 1);
-        driver.assert_small();
-    }
-    assert_flat("delegations", before);
+    assert_flat("delegations", || {
+        for task in 0..LOOPS {
+            driver.spawn(task, replayable());
+            driver.finish(task, Output::Delegate(Handle(0)));
+            driver.place(task + 1);
+            driver.assert_small();
+        }
+    });
     driver.finish(LOOPS, value());
     driver.assert_ended_well();
 }
 
 fn loop_of_tail_spawns_stays_flat() {
     let mut driver = Driver::with_root(true);
-    let before = IN_USE.load(Ordering::Relaxed);
-    for task in 0..LOOPS {
-        driver.tell(Event::TaskTailSpawned {
-            task: TaskKey(task),
-            attempt: AttemptNumber(0),
-            descriptor: Arc::new(Descriptor {
-                replayable: true,
-                ..plain()
-            }),
-            after: 0,
-            audit: None,
-        });
-        driver.place(task + 1);
-        driver.assert_small();
-    }
-    assert_flat("tail-spawns", before);
+    assert_flat("tail-spawns", || {
+        for task in 0..LOOPS {
+            driver.tell(Event::TaskTailSpawned {
+                task: TaskKey(task),
+                attempt: AttemptNumber(0),
+                descriptor: Arc::new(replayable()),
+                after: 0,
+                audit: None,
+            });
+            driver.place(task + 1);
+            driver.assert_small();
+        }
+    });
     driver.finish(LOOPS, value());
     driver.assert_ended_well();
 }
 
-fn assert_flat(what: &str, before: usize) {
-    let grown = IN_USE.load(Ordering::Relaxed).saturating_sub(before);
+fn replayable() -> Descriptor {
+    Descriptor {
+        replayable: true,
+        ..plain()
+    }
+}
+
+fn assert_flat(what: &str, act: impl FnOnce()) {
+    let grown = measure(act).bytes_current;
     println!("{LOOPS} {what}: {grown} bytes more");
     assert!(grown < 64 << 10, "{grown} bytes more after {LOOPS} {what}");
 }
@@ -230,21 +205,21 @@ fn chain_of_lazy_tasks_is_woken_without_recursion() {
     assert!(offered, "the first of the chain can run");
 }
 
-fn bytes_of_pending_tasks(replayable: bool) -> usize {
+fn bytes_of_pending_tasks(replayable: bool) -> i64 {
     let mut driver = Driver::with_root(replayable);
-    let before = IN_USE.load(Ordering::Relaxed);
-    for _ in 0..PENDING {
-        driver.spawn(
-            0,
-            Descriptor {
-                replayable,
-                ..plain()
-            },
-        );
-    }
-    let each = (IN_USE.load(Ordering::Relaxed) - before) / PENDING as usize;
+    let held = measure(|| {
+        for _ in 0..PENDING {
+            driver.spawn(
+                0,
+                Descriptor {
+                    replayable,
+                    ..plain()
+                },
+            );
+        }
+    });
     assert_eq!(driver.graph.pending() as u64, PENDING + 1);
-    each
+    held.bytes_current / PENDING as i64
 }
 
 /// `ciel ps` on a hundred thousand live tasks once stopped the engine for the sort of them all.

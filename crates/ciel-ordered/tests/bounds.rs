@@ -1,47 +1,15 @@
-//! Memory and work bounds, with an allocator that counts what each test thread holds.
+//! Memory and work bounds, by what each test thread allocates.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use allocation_counter::measure;
 use ciel_ordered::limits::{COALESCED_BYTES_MAX, HELD_BYTES_MAX};
 use ciel_ordered::{Extent, OrderedStream, StrandKey};
 
-struct Counting;
-
-thread_local! {
-    static LIVE: Cell<i64> = const { Cell::new(0) };
-    static PEAK: Cell<i64> = const { Cell::new(0) };
-}
-
-fn count(bytes: i64) {
-    LIVE.set(LIVE.get() + bytes);
-    PEAK.set(PEAK.get().max(LIVE.get()));
-}
-
-// SAFETY: every call goes to the system's allocator unchanged; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(-(layout.size() as i64));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 /// Bytes held more than before, and at most, while `act` runs.
-fn measured<T>(act: impl FnOnce() -> T) -> (T, i64, i64) {
-    let before = LIVE.get();
-    PEAK.set(before);
-    let outcome = act();
-    (outcome, LIVE.get() - before, PEAK.get() - before)
+fn measured<T>(act: impl FnOnce() -> T) -> (T, i64, u64) {
+    let mut outcome = None;
+    let bytes = measure(|| outcome = Some(act()));
+    let outcome = outcome.expect("the act has run");
+    (outcome, bytes.bytes_current, bytes.bytes_max)
 }
 
 const ROOT: StrandKey = StrandKey(0);
@@ -191,7 +159,7 @@ fn held_output_beyond_the_bound_leaves_memory() {
             }
         }
     });
-    assert!(peak < 2 * HELD_BYTES_MAX as i64 + (4 << 20), "{peak} bytes");
+    assert!(peak < 2 * HELD_BYTES_MAX + (4 << 20), "{peak} bytes");
     assert!(stored > 40 << 20);
     for child in 1..=1000 {
         stream.close(StrandKey(child)).unwrap();

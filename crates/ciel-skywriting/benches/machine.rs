@@ -4,9 +4,7 @@
 
 use ciel_skywriting::code::Code;
 use ciel_skywriting::front::{self, Loader};
-use ciel_skywriting::host::{
-    Answer, Handle, Host, Keeping, NoPackage, References, SpawnRequest, Work,
-};
+use ciel_skywriting::host::{Answer, Handle, Host, Keeping, References, SpawnRequest, Work};
 use ciel_skywriting::machine::{Machine, Returned, ScriptEnvironment, Step};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -30,19 +28,6 @@ fn compile(source: &str) -> Arc<Code> {
 struct Calls(Vec<Vec<u8>>);
 
 impl Host for Calls {
-    fn keeping(&mut self, _action: u64) -> Keeping {
-        Keeping::Promoted
-    }
-
-    fn construct(
-        &mut self,
-        _action: u64,
-        _bytes: Vec<u8>,
-        _references: Vec<Handle>,
-    ) -> Result<(), String> {
-        unreachable!("nothing is kept")
-    }
-
     fn spawn(&mut self, request: SpawnRequest) {
         if let Work::Call(bytes) = request.work {
             self.0.push(bytes);
@@ -50,10 +35,6 @@ impl Host for Calls {
     }
 
     fn print(&mut self, _actions: u64, _line: &str) {}
-
-    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
-        Err(NoPackage::Unknown)
-    }
 }
 
 /// Leaves all calls in the machine that spawns them.
@@ -64,24 +45,11 @@ impl Host for Keeps {
         Keeping::Kept
     }
 
-    fn construct(
-        &mut self,
-        _action: u64,
-        _bytes: Vec<u8>,
-        _references: Vec<Handle>,
-    ) -> Result<(), String> {
-        unreachable!("nothing is promoted")
-    }
-
     fn spawn(&mut self, _request: SpawnRequest) {
         unreachable!("nothing is promoted")
     }
 
     fn print(&mut self, _actions: u64, _line: &str) {}
-
-    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
-        Err(NoPackage::Unknown)
-    }
 }
 
 /// Runs to the end and gives the instructions used, to a thousand.

@@ -102,8 +102,11 @@ pub enum Work {
 
 /// The surroundings of a running script.
 pub trait Host {
-    /// What becomes of the spawn of a function that is the task's action of that index.
-    fn keeping(&mut self, action: u64) -> Keeping;
+    /// What becomes of the spawn of a function that is the task's action of that index. A host that
+    /// does not say so lets the machine keep none.
+    fn keeping(&mut self, _action: u64) -> Keeping {
+        Keeping::Promoted
+    }
 
     /// Takes a request; its outputs get the next handles. The order of calls is program order.
     fn spawn(&mut self, request: SpawnRequest);
@@ -112,13 +115,15 @@ pub trait Host {
     /// part of the task's action of that index.
     ///
     /// # Errors
-    /// The text of why it cannot be stored.
+    /// The text of why it cannot be stored. A host that lets the machine keep none is never asked.
     fn construct(
         &mut self,
-        action: u64,
-        bytes: Vec<u8>,
-        references: Vec<Handle>,
-    ) -> Result<(), String>;
+        _action: u64,
+        _bytes: Vec<u8>,
+        _references: Vec<Handle>,
+    ) -> Result<(), String> {
+        Err("nothing can be stored here".to_owned())
+    }
 
     /// Ordered standard output, after so many actions.
     fn print(&mut self, actions: u64, line: &str);
@@ -139,8 +144,10 @@ pub trait Host {
     /// index.
     ///
     /// # Errors
-    /// There is no such package, or its file cannot be used.
-    fn package(&mut self, action: u64, name: &str) -> Result<Handle, NoPackage>;
+    /// There is no such package, or its file cannot be used. A host without packages knows none.
+    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
+        Err(NoPackage::Unknown)
+    }
 
     /// The first digits of the task that made the object of that name, for messages: a task which
     /// this script has spawned, and not too long ago. The answer is the same in a replay.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciel_skywriting::code::Code;
-use ciel_skywriting::host::{Handle, Host, Keeping, NoPackage, SpawnRequest, Work};
+use ciel_skywriting::host::{Handle, Host, SpawnRequest, Work};
 use ciel_skywriting::identity::{self, CallIdentity};
 use ciel_skywriting::machine::{Machine, ScriptEnvironment, Step};
 
@@ -19,10 +19,6 @@ use machine_support::compile;
 struct Taker(Vec<SpawnRequest>);
 
 impl Host for Taker {
-    fn keeping(&mut self, _action: u64) -> Keeping {
-        Keeping::Promoted
-    }
-
     fn spawn(&mut self, request: SpawnRequest) {
         self.0.push(request);
     }
@@ -32,10 +28,6 @@ impl Host for Taker {
     }
 
     fn print(&mut self, _actions: u64, _line: &str) {}
-
-    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
-        Err(NoPackage::Unknown)
-    }
 }
 
 fn environment(variable: &str) -> Arc<ScriptEnvironment> {

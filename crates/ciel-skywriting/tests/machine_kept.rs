@@ -4,7 +4,7 @@
 
 mod machine_support;
 
-use ciel_skywriting::host::{Handle, Host, Keeping, NoPackage, SpawnRequest};
+use ciel_skywriting::host::{Host, Keeping, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Returned, Step};
 use machine_support::{Outcome, Plan, Promotes, World, compile, run_as};
 use serde_json::json;
@@ -205,20 +205,7 @@ impl Host for Repeats {
         self.spawns += 1;
     }
 
-    fn construct(
-        &mut self,
-        _action: u64,
-        _bytes: Vec<u8>,
-        _references: Vec<Handle>,
-    ) -> Result<(), String> {
-        unreachable!("nobody outside needs a result")
-    }
-
     fn print(&mut self, _actions: u64, _line: &str) {}
-
-    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
-        Err(NoPackage::Unknown)
-    }
 }
 
 /// A job that was killed and resumed failed as nondeterministic: while a child ran in place that

@@ -4,7 +4,7 @@
 mod machine_support;
 
 use bytes::Bytes;
-use ciel_skywriting::host::{Answer, Handle, Host, Keeping, NoPackage, References, SpawnRequest};
+use ciel_skywriting::host::{Answer, Host, References, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Returned, Role, ScriptEnvironment, Step};
 use ciel_skywriting::wire;
 use machine_support::{Plan, compile, run_as, value};
@@ -16,26 +16,9 @@ use std::sync::Arc;
 struct Silent;
 
 impl Host for Silent {
-    fn keeping(&mut self, _action: u64) -> Keeping {
-        Keeping::Promoted
-    }
-
-    fn construct(
-        &mut self,
-        _action: u64,
-        _bytes: Vec<u8>,
-        _references: Vec<Handle>,
-    ) -> Result<(), String> {
-        unreachable!("nothing is kept")
-    }
-
     fn spawn(&mut self, _request: SpawnRequest) {}
 
     fn print(&mut self, _actions: u64, _line: &str) {}
-
-    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
-        Err(NoPackage::Unknown)
-    }
 }
 
 fn small(mebibytes: usize) -> Plan {
@@ -236,19 +219,6 @@ fn a_heap_of_many_waiting_tasks_is_small() {
 struct Keep(Option<Vec<u8>>);
 
 impl Host for Keep {
-    fn keeping(&mut self, _action: u64) -> Keeping {
-        Keeping::Promoted
-    }
-
-    fn construct(
-        &mut self,
-        _action: u64,
-        _bytes: Vec<u8>,
-        _references: Vec<Handle>,
-    ) -> Result<(), String> {
-        unreachable!("nothing is kept")
-    }
-
     fn spawn(&mut self, request: SpawnRequest) {
         if let ciel_skywriting::host::Work::Call(bytes) = request.work {
             self.0 = Some(bytes);
@@ -256,10 +226,6 @@ impl Host for Keep {
     }
 
     fn print(&mut self, _actions: u64, _line: &str) {}
-
-    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
-        Err(NoPackage::Unknown)
-    }
 }
 
 #[test]

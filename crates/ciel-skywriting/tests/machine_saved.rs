@@ -3,7 +3,7 @@
 mod machine_support;
 
 use ciel_skywriting::code::Code;
-use ciel_skywriting::host::{Answer, Handle, Host, Keeping, NoPackage, References, SpawnRequest};
+use ciel_skywriting::host::{Answer, Handle, Host, References, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Returned, Role, ScriptEnvironment, Step};
 use ciel_skywriting::wire::LoadError;
 use machine_support::{compile, surroundings};
@@ -54,27 +54,10 @@ const PROGRAMS: [&str; 18] = [
 struct Lines(Vec<String>);
 
 impl Host for Lines {
-    fn keeping(&mut self, _action: u64) -> Keeping {
-        Keeping::Promoted
-    }
-
-    fn construct(
-        &mut self,
-        _action: u64,
-        _bytes: Vec<u8>,
-        _references: Vec<Handle>,
-    ) -> Result<(), String> {
-        unreachable!("nothing is kept")
-    }
-
     fn spawn(&mut self, _request: SpawnRequest) {}
 
     fn print(&mut self, _actions: u64, line: &str) {
         self.0.push(line.to_owned());
-    }
-
-    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
-        Err(NoPackage::Unknown)
     }
 }
 
@@ -366,19 +349,6 @@ fn sample_bytes() -> (Arc<Code>, Vec<u8>, Vec<u8>) {
 struct Keep(Option<Vec<u8>>);
 
 impl Host for Keep {
-    fn keeping(&mut self, _action: u64) -> Keeping {
-        Keeping::Promoted
-    }
-
-    fn construct(
-        &mut self,
-        _action: u64,
-        _bytes: Vec<u8>,
-        _references: Vec<Handle>,
-    ) -> Result<(), String> {
-        unreachable!("nothing is kept")
-    }
-
     fn spawn(&mut self, request: SpawnRequest) {
         if let ciel_skywriting::host::Work::Call(bytes) = request.work {
             self.0 = Some(bytes);
@@ -386,10 +356,6 @@ impl Host for Keep {
     }
 
     fn print(&mut self, _actions: u64, _line: &str) {}
-
-    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
-        Err(NoPackage::Unknown)
-    }
 }
 
 proptest! {

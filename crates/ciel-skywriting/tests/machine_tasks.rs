@@ -2,9 +2,7 @@
 
 mod machine_support;
 
-use ciel_skywriting::host::{
-    Answer, Handle, Host, Keeping, NoPackage, References, SpawnRequest, Work,
-};
+use ciel_skywriting::host::{Answer, Handle, Host, References, SpawnRequest, Work};
 use ciel_skywriting::machine::{Machine, Returned, ScriptEnvironment, Step};
 use machine_support::{Plan, compile, failure, run, run_as, value};
 use serde_json::{Value, json};
@@ -335,28 +333,11 @@ struct Recorder {
 }
 
 impl Host for Recorder {
-    fn keeping(&mut self, _action: u64) -> Keeping {
-        Keeping::Promoted
-    }
-
-    fn construct(
-        &mut self,
-        _action: u64,
-        _bytes: Vec<u8>,
-        _references: Vec<Handle>,
-    ) -> Result<(), String> {
-        unreachable!("nothing is kept")
-    }
-
     fn spawn(&mut self, request: SpawnRequest) {
         self.spawns.push(request);
     }
 
     fn print(&mut self, _actions: u64, _line: &str) {}
-
-    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
-        Err(NoPackage::Unknown)
-    }
 }
 
 fn machine(source: &str) -> Machine {

@@ -2,7 +2,7 @@
 
 mod machine_support;
 
-use ciel_skywriting::host::{Handle, Host, Keeping, NoPackage, SpawnRequest};
+use ciel_skywriting::host::{Host, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Role, ScriptEnvironment, Step};
 use machine_support::{Plan, compile, run_as};
 use serde_json::{Value, json};
@@ -13,28 +13,11 @@ use std::sync::Arc;
 struct Counter(usize);
 
 impl Host for Counter {
-    fn keeping(&mut self, _action: u64) -> Keeping {
-        Keeping::Promoted
-    }
-
-    fn construct(
-        &mut self,
-        _action: u64,
-        _bytes: Vec<u8>,
-        _references: Vec<Handle>,
-    ) -> Result<(), String> {
-        unreachable!("nothing is kept")
-    }
-
     fn spawn(&mut self, _request: SpawnRequest) {
         self.0 += 1;
     }
 
     fn print(&mut self, _actions: u64, _line: &str) {}
-
-    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
-        Err(NoPackage::Unknown)
-    }
 }
 
 const FUNCTIONS: &str = "

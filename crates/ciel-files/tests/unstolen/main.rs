@@ -39,43 +39,18 @@ mod target;
 #[path = "../../src/thread.rs"]
 mod thread;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
+
+use allocation_counter::measure;
 
 use crate::file::{File, Mode};
 use crate::gauges::Gauges;
 use crate::join::join;
 
-/// Counts what each thread allocates.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: all is passed to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: as this function's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: as this function's.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-/// What was done on this thread so far: allocations, atomic writes, and what the gauges count.
-fn counts() -> (u64, u64, Gauges) {
-    let gauges = Gauges::of_this_thread();
-    (ALLOCATIONS.get(), sync::atomic_writes(), gauges)
+/// What was done on this thread so far: atomic writes, and what the gauges count.
+fn counts() -> (u64, Gauges) {
+    (sync::atomic_writes(), Gauges::of_this_thread())
 }
 
 fn tree(depth: u32, place: u64, leaf: &(impl Fn(u64) + Sync)) {
@@ -98,7 +73,8 @@ fn million_joins_that_nobody_takes_allocate_nothing_and_do_no_atomic_operation()
     // The first write makes the buffer.
     (&file).write_all(b"first\n").unwrap();
     let before = counts();
-    tree(DEPTH, 1, &|_| ());
+    let allocated = measure(|| tree(DEPTH, 1, &|_| ()));
+    assert_eq!(allocated.count_total, 0);
     assert_eq!(counts(), before);
     file.close().unwrap();
 }
@@ -115,14 +91,14 @@ fn million_writes_between_joins_cost_atomic_operations_for_full_buffers_only() {
     (&file).write_all(&fill[1..]).unwrap();
     let before = counts();
     // As many joins as lines fit the buffer, which is full.
-    tree(DEPTH, 1, &|_| (&file).write_all(LINE).unwrap());
+    let allocated = measure(|| tree(DEPTH, 1, &|_| (&file).write_all(LINE).unwrap()));
     let after = counts();
     let bytes = LINE.len() as u64 * (1 << DEPTH);
     let full_buffers = bytes / part::BUFFER_BYTES as u64;
     assert!(full_buffers >= 256);
-    assert_eq!(after.0, before.0, "allocations");
-    assert_eq!(after.2, before.2);
-    let atomic = after.1 - before.1;
+    assert_eq!(allocated.count_total, 0);
+    assert_eq!(after.1, before.1);
+    let atomic = after.0 - before.0;
     assert!(atomic >= full_buffers, "{atomic}: the counter counts");
     assert!(atomic <= 4 * full_buffers, "{atomic} of {full_buffers}");
     file.close().unwrap();
@@ -138,14 +114,11 @@ fn joins_with_a_pointer_in_local_mode_do_no_atomic_operation_either() {
     fs::write(&path, "0123456789").unwrap();
     let file = File::open(&path, Mode::Local).unwrap();
     (&file).seek(SeekFrom::Start(3)).unwrap();
-    let (_, atomic, gauges) = counts();
+    let before = counts();
     tree(10, 1, &|_| {
         assert_eq!((&file).stream_position().unwrap(), 3);
         (&file).seek(SeekFrom::Current(2)).unwrap();
     });
     assert_eq!((&file).stream_position().unwrap(), 3);
-    assert_eq!(
-        (sync::atomic_writes(), Gauges::of_this_thread()),
-        (atomic, gauges)
-    );
+    assert_eq!(counts(), before);
 }

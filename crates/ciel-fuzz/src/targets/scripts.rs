@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ciel_skywriting::code::Code;
 use ciel_skywriting::front::{Loader, Problems, check};
 use ciel_skywriting::hir::Program;
-use ciel_skywriting::host::{Answer, Handle, Host, Keeping, NoPackage, References, SpawnRequest};
+use ciel_skywriting::host::{Answer, Host, References, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Role, ScriptEnvironment, Step};
 
 use super::{files_below, in_repository};
@@ -110,26 +110,9 @@ fn messages(problems: &Problems) -> String {
 pub(super) struct Nobody;
 
 impl Host for Nobody {
-    fn keeping(&mut self, _action: u64) -> Keeping {
-        Keeping::Promoted
-    }
-
-    fn construct(
-        &mut self,
-        _action: u64,
-        _bytes: Vec<u8>,
-        _references: Vec<Handle>,
-    ) -> Result<(), String> {
-        unreachable!("nothing is kept")
-    }
-
     fn spawn(&mut self, _request: SpawnRequest) {}
 
     fn print(&mut self, _actions: u64, _line: &str) {}
-
-    fn package(&mut self, _action: u64, _name: &str) -> Result<Handle, NoPackage> {
-        Err(NoPackage::Unknown)
-    }
 }
 
 pub(super) fn environment() -> Arc<ScriptEnvironment> {

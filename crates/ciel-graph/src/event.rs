@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_model::{
     ActionKey, AttemptNumber, Audit, Content, Descriptor, Fact, Failure, Form, Handle, Label,
-    Micros, Name, ObjectKey, OrderLabel, RerunReason, Resolution, Site, StrandKey, TaskKey, Value,
-    WaitEnd, limits,
+    Micros, Mode, Name, ObjectKey, OrderLabel, RerunReason, Resolution, Site, StrandKey, TaskKey,
+    Value, WaitEnd, limits,
 };
 
 pub use crate::policy::Policy;
@@ -512,6 +512,8 @@ pub struct StreamInput {
     pub input: Handle,
     /// The name of the object that it will be.
     pub name: Name,
+    /// The mode that both ends ask for.
+    pub mode: Mode,
 }
 
 /// How an attempt starts or resumes.

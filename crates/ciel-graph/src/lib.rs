@@ -53,4 +53,5 @@ pub use functions::FunctionCounts;
 pub use graph::Graph;
 pub use second_runs::{Comparison, Given};
 pub use story::Moment;
+pub use streams::NotDirect;
 pub use view::{Counts, Situation, TaskView};

@@ -9,7 +9,7 @@
 //! `settle`, which commits.
 
 use ciel_model::{
-    Class, Failure, FailureKind, Handle, InputMode, Micros, ObjectKey, TaskKey, Value,
+    Class, Failure, FailureKind, Handle, InputMode, Micros, Mode, ObjectKey, TaskKey, Value,
 };
 
 use crate::event::{Action, Carriage, Output, StreamInput};
@@ -18,6 +18,29 @@ use crate::objects::{ObjectState, Waiter};
 use crate::spawn::Refusal;
 use crate::story::Moment;
 use crate::task::{End, Resume, State, Task};
+
+/// Why a stream cannot be direct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotDirect {
+    /// The producer has ended, or the stream is direct already.
+    #[error("its producer does not write it any more")]
+    Ended,
+    /// The producer may have several readers.
+    #[error("its producer does not declare single_consumer")]
+    NotPromised,
+    /// One of both ends could be held up by another stream.
+    #[error("its producer or its reader has another stream")]
+    OtherStreams,
+    /// Somebody else reads it.
+    #[error("it has another reader")]
+    OtherReaders,
+    /// One of both ends may wait for tasks.
+    #[error("its producer or its reader may wait for tasks")]
+    MayWait,
+    /// A retry of a task could spawn the reader again, and not the producer.
+    #[error("its producer and its reader may be spawned again apart from each other")]
+    SpawnedApart,
+}
 
 impl Graph {
     /// A running task opens an output, or passes one that it has opened directly to its reader.
@@ -88,7 +111,8 @@ impl Graph {
         let is_stream = taken.all(|(input, given)| {
             input.mode == InputMode::Stream || self.objects.target(*given) != target
         });
-        if !is_stream || !self.is_open(target) {
+        let mode = self.mode_of(key, target);
+        if !is_stream || !self.is_open(target) || mode == Some(Mode::NoStream) {
             return false;
         }
         let task = self.task_mut(key);
@@ -99,6 +123,17 @@ impl Graph {
             self.want(target);
         }
         true
+    }
+
+    /// The mode in which a task would read an output that it takes as a stream.
+    fn mode_of(&self, reader: TaskKey, target: ObjectKey) -> Option<Mode> {
+        let producer = self.tasks.get(&self.producer_of(target)?)?;
+        let output = producer.outputs.iter().position(|it| *it == target)?;
+        let reader = &self.tasks[&reader];
+        let mut inputs = (0..).zip(&reader.inputs);
+        let (input, _) = inputs.find(|(_, it)| self.objects.target(**it) == target)?;
+        let producer = (&producer.descriptor.streams, output as u32);
+        Some(reader.descriptor.streams.mode_from(input, producer))
     }
 
     /// Whether a reader may join: a task that has not waited is writing the output, and its bytes
@@ -141,11 +176,10 @@ impl Graph {
         let inputs = (0..).map(Handle).zip(&task.inputs);
         let read = inputs.filter_map(|(input, object)| {
             let target = self.objects.target(*object);
-            let object = self.objects.get(target)?;
-            let name = object.name;
-            task.reads
-                .contains(&target)
-                .then_some(StreamInput { input, name })
+            let name = self.objects.get(target)?.name;
+            let mode = self.mode_of(key, target)?;
+            let stream = StreamInput { input, name, mode };
+            task.reads.contains(&target).then_some(stream)
         });
         read.collect()
     }
@@ -162,23 +196,28 @@ impl Graph {
         readers.collect()
     }
 
-    /// Whether bytes may go from an open output of `producer` to `reader` without being stored:
-    /// nobody else reads it, neither end waits for tasks or has another stream that could hold it
-    /// up, and nothing spawns the reader again without the producer.
-    pub fn may_be_direct(&self, producer: TaskKey, index: u32, reader: TaskKey) -> bool {
+    /// Why bytes cannot go from an open output of `producer` to `reader` without being stored; none
+    /// if they can: nobody else reads it, neither end waits for tasks or has another stream that
+    /// could hold it up, and nothing spawns the reader again without the producer.
+    pub fn not_direct(&self, producer: TaskKey, index: u32, reader: TaskKey) -> Option<NotDirect> {
         let (Some(from), Some(to)) = (self.tasks.get(&producer), self.tasks.get(&reader)) else {
-            return false;
+            return Some(NotDirect::Ended);
         };
-        let output = from.outputs.get(index as usize);
-        let is_open = from.open.contains(&(index, Carriage::Stored));
         let waits = |task: &Task| task.descriptor.class != Class::Process;
-        from.descriptor.streams.may_be_direct()
-            && !(waits(from) || waits(to))
-            && is_open
-            && from.parent == to.parent
-            && to.is_spawned_once
-            && output.is_some_and(|output| to.reads == [*output])
-            && output.is_some_and(|output| self.readers_of(*output) == [reader])
+        let output = from.outputs.get(index as usize).copied();
+        let output = output.filter(|_| from.open.contains(&(index, Carriage::Stored)));
+        match output {
+            None => Some(NotDirect::Ended),
+            Some(_) if !from.descriptor.streams.single_consumer => Some(NotDirect::NotPromised),
+            Some(_) if from.descriptor.streams.outputs.len() > 1 => Some(NotDirect::OtherStreams),
+            Some(output) if to.reads != [output] => Some(NotDirect::OtherStreams),
+            Some(output) if self.readers_of(output) != [reader] => Some(NotDirect::OtherReaders),
+            Some(_) if waits(from) || waits(to) => Some(NotDirect::MayWait),
+            Some(_) if from.parent != to.parent || !to.is_spawned_once => {
+                Some(NotDirect::SpawnedApart)
+            }
+            Some(_) => None,
+        }
     }
 
     /// What a reader finds in place of a stream whose task has ended well.

@@ -26,6 +26,7 @@ mod rerun;
 pub mod resources;
 pub mod segmented;
 pub mod segmented_queue;
+pub mod stream;
 pub mod task;
 
 pub use audit::{Audit, FileRead};
@@ -48,9 +49,10 @@ pub use rerun::RerunReason;
 pub use resources::Resources;
 pub use segmented::Segmented;
 pub use segmented_queue::SegmentedQueue;
+pub use stream::{ConsumerFlags, Mode, ProducerFlags, Streams, UnknownMode, Wish};
 pub use task::{
     AttemptNumber, Class, Descriptor, Input, InputMode, Keeping, Options, Pool, Purity, StrandKey,
-    Streams, TaskKey,
+    TaskKey,
 };
 
 /// Microseconds since the run began, on the shell's clock.

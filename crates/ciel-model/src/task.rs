@@ -12,6 +12,7 @@ use crate::code::{CodeIdentity, Reached, Site};
 use crate::payload::Payload;
 use crate::reference::Handle;
 use crate::resources::Resources;
+use crate::stream::Streams;
 
 /// The engine's key of a task; never reused within a run.
 #[derive(
@@ -51,23 +52,6 @@ pub enum InputMode {
     /// As a stream: the task starts when the input is ready, has failed, or is an output that its
     /// running producer has opened. It ends only after that producer.
     Stream,
-}
-
-/// The outputs of a task that others may read while it writes them.
-#[derive(Clone, PartialEq, Eq, Debug, Hash, Default, serde::Serialize, serde::Deserialize)]
-pub struct Streams {
-    /// Their indexes, in order.
-    pub outputs: Vec<u32>,
-    /// Each has one reader, so its bytes need not be stored.
-    pub single_consumer: bool,
-}
-
-impl Streams {
-    /// Whether bytes may go from this task to a reader without being stored: a task that writes
-    /// several streams, each of which may hold it, could wait for itself.
-    pub fn may_be_direct(&self) -> bool {
-        self.single_consumer && self.outputs.len() == 1
-    }
 }
 
 /// A reference that a task is given.
@@ -261,7 +245,7 @@ pub struct Descriptor {
     pub inputs: Vec<Input>,
     /// Number of outputs.
     pub outputs: u32,
-    /// Those of them that are streams.
+    /// Those of them that are streams, and how it reads those of others.
     pub streams: Streams,
     /// The rest.
     #[serde(with = "usual")]

@@ -277,7 +277,8 @@ impl Connection {
     }
 
     /// Spawns one task, as action `action`; its outputs get the handles from `handle` on. `inputs`
-    /// are handles; `modes` says how each is taken: 0 by value, 1 as a reference, 2 as a stream.
+    /// are handles; `modes` says how each is taken: 0 by value, 1 as a reference, 2 as a stream,
+    /// with what the task wishes for as a reader in the bits above: a mode from 1, or 8 and flags.
     /// `released` are handles that the task uses no more.
     ///
     /// Raises ValueError if `modes` is not as long as `inputs`.

@@ -35,8 +35,10 @@ pub struct Definition {
 #[pymethods]
 impl Definition {
     #[new]
+    #[expect(clippy::too_many_arguments)]
     #[pyo3(signature = (executor, label, *, code = Vec::new(), file = String::new(), outputs = 1,
-                        options = None, streams = Vec::new()))]
+                        options = None, streams = Vec::new(), stream_mode = 0,
+                        single_consumer = false))]
     fn new(
         executor: String,
         label: String,
@@ -45,6 +47,8 @@ impl Definition {
         outputs: u32,
         options: Option<Bound<'_, TaskOptions>>,
         streams: Vec<u32>,
+        stream_mode: i32,
+        single_consumer: bool,
     ) -> Definition {
         let function = |(name, file, line, digest): CodeFields<'_>| FunctionCode {
             name,
@@ -62,6 +66,8 @@ impl Definition {
                 outputs,
                 options: options.map(|options| options.get().to_wire()),
                 streams,
+                stream_mode,
+                single_consumer,
             },
         }
     }

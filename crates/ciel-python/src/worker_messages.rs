@@ -5,7 +5,8 @@
 
 use bytes::Bytes;
 use ciel_protocol::wire::{
-    Audit, Data, Descriptor, FileRead, Input, InputMode, OpenOutput, Output, Spawn,
+    Audit, Data, Descriptor, FileRead, Input, InputMode, OpenOutput, Output, Spawn, StreamMode,
+    StreamWish,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -60,13 +61,33 @@ fn inputs(handles: &[u32], modes: Option<&[u8]>) -> PyResult<Vec<Input>> {
         return Err(PyValueError::new_err(message));
     }
     let input = |(place, handle): (usize, &u32)| {
-        let mode = modes.map_or(0, |modes| i32::from(modes[place]));
+        let mode = modes.map_or(0, |modes| modes[place]);
         Ok(Input {
             handle: *handle,
-            mode: known::<InputMode>(mode, "mode of an input")?,
+            mode: known::<InputMode>(i32::from(mode & 3), "mode of an input")?,
+            wish: wish(mode >> 2)?,
         })
     };
     handles.iter().enumerate().map(input).collect()
+}
+
+/// From 8 on the lowest bits are the flags; less is a mode, and 0 is no wish.
+const FLAGS_FROM: u8 = 8;
+
+fn wish(number: u8) -> PyResult<Option<StreamWish>> {
+    Ok(match number {
+        0 => None,
+        1..FLAGS_FROM => Some(StreamWish {
+            mode: known::<StreamMode>(i32::from(number), "mode of a stream")?,
+            ..StreamWish::default()
+        }),
+        flags => Some(StreamWish {
+            mode: StreamMode::Unspecified.into(),
+            may_stream: flags & 1 != 0,
+            must_block: flags & 2 != 0,
+            no_store: flags & 4 != 0,
+        }),
+    })
 }
 
 /// Bytes with what is needed to read them.

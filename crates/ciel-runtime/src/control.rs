@@ -243,6 +243,7 @@ fn record(core: &Core, engine: &Engine, view: &TaskView) -> TaskRecord {
         failure: None,
         memory_bytes: None,
         rerun: None,
+        streams: core.history.streams_of(view.label.name),
     }
 }
 

@@ -5,7 +5,7 @@
 //! other tasks the ring keeps the newest for the next query, so that a long run costs no more than
 //! its tasks. It does not know files or JSON. Read next: `ciel_view::history`.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use ciel_graph::TaskSummary;
 use ciel_model::{FailureKind, Label, Name, limits};
@@ -18,6 +18,9 @@ const WAITING_TASKS_MAX: usize = 4 << 10;
 
 /// Bytes of the tasks' own output that may wait to be written; beyond it the oldest gives way.
 const WAITING_LOG_BYTES_MAX: usize = 4 << 20;
+
+/// Streams of one task of which is known how it reads them.
+const STREAMS_MAX: usize = 16;
 
 /// A piece of a task's own output.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +36,8 @@ pub(crate) struct EndedTask {
     pub(crate) summary: Box<TaskSummary>,
     /// Bytes of memory that its process had at most, if it had one of its own.
     pub(crate) memory_bytes: Option<u64>,
+    /// How it read its streams, a sentence for each.
+    pub(crate) streams: Vec<String>,
 }
 
 /// What waits to be written, each oldest first.
@@ -52,6 +57,8 @@ pub(crate) struct History {
     log_bytes: usize,
     /// Bytes of memory of processes whose tasks have not ended.
     memory: HashMap<Name, u64>,
+    /// How tasks that have not ended read their streams, by input.
+    streams: HashMap<Name, BTreeMap<u32, String>>,
     /// Tasks handed on so far.
     taken: usize,
 }
@@ -61,6 +68,20 @@ impl History {
     pub(crate) fn process_ended(&mut self, task: &Label, memory_bytes: u64) {
         let most = self.memory.entry(task.name).or_default();
         *most = memory_bytes.max(*most);
+    }
+
+    /// A task reads a stream, as that sentence says.
+    pub(crate) fn stream_read(&mut self, task: &Label, input: u32, how: String) {
+        let known = self.streams.entry(task.name).or_default();
+        if known.len() < STREAMS_MAX || known.contains_key(&input) {
+            known.insert(input, how);
+        }
+    }
+
+    /// How a task that has not ended reads its streams.
+    pub(crate) fn streams_of(&self, task: Name) -> Vec<String> {
+        let known = self.streams.get(&task).into_iter().flatten();
+        known.map(|(_, how)| how.clone()).collect()
     }
 
     /// A task has ended. True if the input/output thread has to be asked to write now.
@@ -78,9 +99,12 @@ impl History {
             tasks.pop_front();
         }
         let memory_bytes = self.memory.remove(&summary.label.name);
+        let streams = self.streams.remove(&summary.label.name);
+        let streams = streams.into_iter().flat_map(BTreeMap::into_values);
         tasks.push_back(EndedTask {
             summary,
             memory_bytes,
+            streams: streams.collect(),
         });
         tasks.len() == GATHERED_TASKS && !is_sampled
     }
@@ -210,6 +234,26 @@ mod tests {
             .map(|task| task.memory_bytes)
             .collect();
         assert_eq!(memory, [Some(30), None]);
+    }
+
+    #[test]
+    fn task_has_the_last_word_on_each_of_its_streams() {
+        let mut history = History::default();
+        let label = summary(1, false).label.clone();
+        for (input, how) in [(1, "b"), (0, "a"), (1, "c")] {
+            history.stream_read(&label, input, how.to_string());
+        }
+        for input in 2..100 {
+            history.stream_read(&label, input, input.to_string());
+        }
+        let known = history.streams_of(label.name);
+        assert_eq!(
+            (&known[..2], known.len()),
+            (&["a".into(), "c".into()][..], 16)
+        );
+        history.task_ended(summary(1, false));
+        assert_eq!(history.take().tasks[0].streams, known);
+        assert!(history.streams_of(label.name).is_empty());
     }
 
     #[test]

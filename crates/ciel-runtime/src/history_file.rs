@@ -52,6 +52,7 @@ pub(crate) fn append(writer: &mut Writer, gathered: &Gathered) -> io::Result<()>
     for task in gathered.tasks.iter().chain(&gathered.failed) {
         writer.task(TaskRecord {
             memory_bytes: task.memory_bytes,
+            streams: task.streams.clone(),
             ..TaskRecord::from(&*task.summary)
         })?;
     }

@@ -529,6 +529,7 @@ pub fn descriptor(
         streams: Streams {
             outputs: task.streams.map(|_| 0).into_iter().collect(),
             single_consumer: task.streams == Some(true),
+            ..Streams::default()
         },
         options: Arc::new(options(task)),
         site: Site::default(),

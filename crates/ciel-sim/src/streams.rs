@@ -66,8 +66,8 @@ impl World<'_> {
         };
         let graph = self.engine.graph();
         let both_run = runs(producer) && runs(reader);
-        if both_run && graph.may_be_direct(producer.task, 0, reader.task) && !self.random.one_in(3)
-        {
+        let not_direct = graph.not_direct(producer.task, 0, reader.task);
+        if both_run && not_direct.is_none() && !self.random.one_in(3) {
             self.streams.readers.insert(producer, reader);
             let step = Step::OpenOutput {
                 index: 0,

@@ -4,9 +4,7 @@
 
 use std::fmt;
 
-use ciel_model::Digest;
-
-use crate::mode::{Mode, ProducerFlags, Wish};
+use ciel_model::{Digest, Mode, ProducerFlags, Wish};
 
 /// A consumer of one stream, as the caller numbers them. A number is used once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

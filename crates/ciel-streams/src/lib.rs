@@ -8,15 +8,15 @@
 //!
 //! It does not know tasks, retries, files, pipes, sockets or clocks: a consumer is a
 //! [`ConsumerId`], the passing of a limit is an event. What moves the bytes is the crate
-//! `ciel-data-plane`. Read next: `mode`, then `event`, then `stream`.
+//! `ciel-data-plane`. Read next: `ciel_model::stream`, for the modes, then `event`,
+//! then `stream`.
 
 mod check;
 mod consumer;
 mod event;
 pub mod limits;
-mod mode;
 mod stream;
 
+pub use ciel_model::{ConsumerFlags, Mode, ProducerFlags, UnknownMode, Wish};
 pub use event::{AbortReason, Action, ConsumerId, Event, FallBackReason, Refusal};
-pub use mode::{ConsumerFlags, Mode, ProducerFlags, UnknownMode, Wish};
 pub use stream::{Stream, Writer};

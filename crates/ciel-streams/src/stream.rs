@@ -10,12 +10,11 @@
 
 use std::collections::BTreeMap;
 
-use ciel_model::Digest;
+use ciel_model::{Digest, Mode, ProducerFlags, Wish};
 
 use crate::consumer::Consumer;
 use crate::event::{AbortReason, Action, ConsumerId, Event, FallBackReason, Refusal};
 use crate::limits::{CONSUMER_WAIT_MS, GRANULARITY_BYTES};
-use crate::mode::{Mode, ProducerFlags, Wish};
 
 /// Who writes the bytes that a stream follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -181,6 +181,9 @@ pub struct TaskRecord {
     /// Why no kept result was used for it, if one was looked up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerun: Option<String>,
+    /// How it read its streams, a sentence for each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<String>,
 }
 
 /// The state of a task.
@@ -316,6 +319,7 @@ impl From<&TaskSummary> for TaskRecord {
             failure: summary.failure.as_ref().map(|failure| failure.to_string()),
             memory_bytes: None,
             rerun: summary.rerun.as_ref().map(|reason| reason.to_string()),
+            streams: Vec::new(),
         }
     }
 }

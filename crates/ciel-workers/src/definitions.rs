@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciel_model::{
-    CallOptions, CodeIdentity, Descriptor as Task, Digest, FunctionCode, Options, Purity, Reached,
-    Refused, Resources, Site, Streams,
+    CallOptions, CodeIdentity, Descriptor as Task, Digest, FunctionCode, Mode, Options, Purity,
+    Reached, Refused, Resources, Site, Streams,
 };
 use ciel_protocol::limits::DEFINITIONS_MAX;
 use ciel_protocol::wire::{self, Define};
@@ -60,9 +60,25 @@ fn streams(asked: &Define) -> Streams {
     outputs.retain(|output| *output < asked.outputs);
     outputs.sort_unstable();
     outputs.dedup();
+    let mode = mode_of(asked.stream_mode());
     Streams {
+        single_consumer: asked.single_consumer || mode == Some(Mode::Direct),
         outputs,
-        single_consumer: false,
+        mode,
+        wishes: Vec::new(),
+    }
+}
+
+/// A mode, if the message names one.
+pub(crate) fn mode_of(named: wire::StreamMode) -> Option<Mode> {
+    match named {
+        wire::StreamMode::Unspecified => None,
+        wire::StreamMode::NoStream => Some(Mode::NoStream),
+        wire::StreamMode::Overlap => Some(Mode::Overlap),
+        wire::StreamMode::IndirectFile => Some(Mode::IndirectFile),
+        wire::StreamMode::IndirectPipe => Some(Mode::IndirectPipe),
+        wire::StreamMode::IndirectTcp => Some(Mode::IndirectTcp),
+        wire::StreamMode::Direct => Some(Mode::Direct),
     }
 }
 

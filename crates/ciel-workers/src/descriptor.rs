@@ -6,11 +6,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_model::{Descriptor, Handle, InputMode, Refused, Site, limits};
+use ciel_model::{
+    ConsumerFlags, Descriptor, Handle, InputMode, Refused, Site, Streams, Wish, limits,
+};
 use ciel_protocol::wire;
 
 use crate::callee::SpawnCall;
-use crate::definitions::Definition;
+use crate::definitions::{Definition, mode_of};
 
 /// A task that a worker spawns.
 ///
@@ -37,7 +39,10 @@ pub(crate) fn descriptor(
         reached: definition.reached.clone(),
         inputs,
         outputs: definition.outputs,
-        streams: definition.streams.clone(),
+        streams: Streams {
+            wishes: wishes(&asked.inputs),
+            ..definition.streams.clone()
+        },
         options: definition.options.clone(),
         pure: definition.pure,
         site: Site {
@@ -57,6 +62,21 @@ fn inputs(asked: &[wire::Input]) -> Vec<(Handle, InputMode)> {
         (Handle(input.handle), mode)
     };
     asked.iter().map(input).collect()
+}
+
+/// What the task wishes for as a reader of streams; of inputs that say nothing, nothing.
+fn wishes(asked: &[wire::Input]) -> Vec<(u32, Wish)> {
+    let wish = |(index, input): (u32, &wire::Input)| {
+        let wish = input.wish.as_ref()?;
+        let flags = Wish::Flags(ConsumerFlags {
+            may_stream: wish.may_stream,
+            must_block: wish.must_block,
+            no_store: wish.no_store,
+        });
+        let named = mode_of(wish.mode()).map(Wish::Named);
+        Some((index, named.unwrap_or(flags)))
+    };
+    (0..).zip(asked).filter_map(wish).collect()
 }
 
 fn check_outputs(outputs: u32) -> Result<(), Refused> {

@@ -16,6 +16,7 @@ from typing import Any, cast, get_args
 from ciel import _native
 from ciel._future import Future
 from ciel._options import Options
+from ciel._task_streams import Stream
 
 MANY, YIELDS, JOINED = 16, 64, 128
 """How a function gives its outputs: several of them, values one by one, pieces of bytes."""
@@ -149,6 +150,8 @@ def _gives(function: Callable[..., Any], options: Options) -> int:
     if not inspect.isgeneratorfunction(function):
         if options.joined:
             raise TypeError(f"{name} is joined, but does not yield")
+        if options.stream != Stream():
+            raise TypeError(f"{name} has the option stream, but does not yield")
         return 0 if options.outputs is None else MANY
     if options.outputs is not None:
         raise TypeError(f"{name} yields, so it has one output, and no outputs={options.outputs}")

@@ -308,7 +308,9 @@ def definition_of(call: Call) -> Definition:
             file=call.file,
             outputs=options.count,
             options=options.wire,
-            streams=[0] if task.gives & YIELDS else (),
+            streams=[0] if task.gives & YIELDS and options.stream.may_stream else (),
+            stream_mode=options.stream.number,
+            single_consumer=options.stream.single_consumer,
         )
     return found
 

@@ -17,6 +17,7 @@ from ciel._native import FutureState, begin
 from ciel._no_value import NoValue
 from ciel._pickle_hooks import freezing, thaw_reference
 from ciel._reading import Reading, Source
+from ciel._task_streams import Wish
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -122,17 +123,43 @@ class Future(FutureState, NoValue, Generic[T_co]):
             raise as_told(error)
 
     @overload
-    def stream(self: Future[bytes]) -> Reading[bytes]: ...
+    def stream(
+        self: Future[bytes],
+        *,
+        mode: str | None = None,
+        may_stream: bool | None = None,
+        must_block: bool | None = None,
+        no_store: bool | None = None,
+    ) -> Reading[bytes]: ...
     @overload
-    def stream(self: Future[Iterable[T]]) -> Reading[T]: ...
-    def stream(self: Future[Any]) -> Reading[Any]:
+    def stream(
+        self: Future[Iterable[T]],
+        *,
+        mode: str | None = None,
+        may_stream: bool | None = None,
+        must_block: bool | None = None,
+        no_store: bool | None = None,
+    ) -> Reading[T]: ...
+    def stream(
+        self: Future[Any],
+        *,
+        mode: str | None = None,
+        may_stream: bool | None = None,
+        must_block: bool | None = None,
+        no_store: bool | None = None,
+    ) -> Reading[Any]:
         """What the future's task yields, or the lines of the bytes that it makes.
 
         A task that is passed the stream starts as soon as that is being written, and reads it
         meanwhile; it ends after the task that writes it. Whoever iterates here waits until the
         stream is whole. Each call returns a new one, from the beginning.
+
+        `mode`, or the flags, say how a task or a command reads it that is passed the stream; what
+        cannot be had is stored, and `ciel why` says so. Raises ValueError for a mode that does not
+        exist, or one beside flags.
         """
-        return Reading(lambda: self._strand.source(self), self)
+        wish = Wish(mode, may_stream, must_block, no_store)
+        return Reading(lambda: self._strand.source(self), self, wish)
 
     def open(self: Future[bytes]) -> BinaryIO:
         """The bytes of the future as a binary file, once they are whole; not copied into memory.

@@ -142,6 +142,8 @@ class Definition:
         outputs: int = 1,
         options: TaskOptions | None = None,
         streams: Sequence[int] = (),
+        stream_mode: int = 0,
+        single_consumer: bool = False,
     ) -> Definition: ...
     @property
     def label(self) -> str: ...
@@ -493,8 +495,9 @@ class Connection:
     ) -> None:
         """Spawns a task as action `action`; its outputs get the handles from `handle` on.
 
-        `modes` says how each input is taken: 0 by value, 1 as a reference, 2 as a stream. `released`
-        are handles that the task uses no more.
+        `modes` says how each input is taken: 0 by value, 1 as a reference, 2 as a stream. The bits
+        above the lowest two are what the task wishes for as a reader: a mode from 1, or 8 and flags.
+        `released` are handles that the task uses no more.
         """
 
     def tail_spawn(

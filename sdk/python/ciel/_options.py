@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 from ciel._native import TaskOptions
+from ciel._task_streams import Stream
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
 
+_PLAIN = Stream()
 OUTPUTS_MAX = 10_000
 RETRIES_MAX = 1_000
 
@@ -55,6 +57,7 @@ class OptionNames(TypedDict, total=False):
     resources: Mapping[str, float]
     keep: bool | None
     version: str | None
+    stream: Stream
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ class Options:
     the task has side effects. `keep=True` keeps the results
     for later runs, `keep=False` never does. `version` stands for the code of the function itself:
     its results stay valid until the version is another, or what it uses has changed. `joined`
-    joins the bytes that a generator yields: its result is bytes.
+    joins the bytes that a generator yields: its result is bytes. `stream` is how others may read
+    what a generator yields.
     """
 
     cores: float | None = None
@@ -84,6 +88,7 @@ class Options:
     keep: bool | None = None
     version: str | None = None
     joined: bool = False
+    stream: Stream = _PLAIN
 
     def __new__(cls, *args: Any, **options: Any) -> Options:
         """Raises TypeError for an option that does not exist, with the one probably meant."""
@@ -113,6 +118,8 @@ class Options:
             raise TypeError(f"version is text such as '3', not {self.version!r}")
         if self.keep and self.pure is False:
             raise ValueError("keep=True and pure=False: a task with side effects is never kept")
+        if not isinstance(self.stream, Stream):
+            raise TypeError(f"stream is ciel.stream or of its kind, not {self.stream!r}")
         object.__setattr__(self, "_wire", self._encoded())
 
     @property

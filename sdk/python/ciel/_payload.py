@@ -163,7 +163,7 @@ def _packed_whole(call: Call, identity: Identity, store: Store, step: int) -> Pa
     references = frozen.references
     first = len(inputs)
     inputs += [store.handle_of(_future(one)) for one in references]
-    modes = [0] * first + [STREAM if isinstance(one, Reading) else 0 for one in references]
+    modes = [0] * first + [_mode_of(one) for one in references]
     modes[first : first + kept_count] = [REFERENCE] * kept_count
     body = frozen.data
     if frozen.buffers:
@@ -177,6 +177,11 @@ def _packed_whole(call: Call, identity: Identity, store: Store, step: int) -> Pa
     header = identity.header
     head = _HEAD.pack(flags, len(header), len(references), step)
     return head + header + body, inputs, modes if any(modes) else None
+
+
+def _mode_of(reference: Any) -> int:
+    """How an input is taken, with the wish for a stream above its lowest two bits."""
+    return STREAM | reference.wish.number << 2 if isinstance(reference, Reading) else 0
 
 
 def _future(reference: Any) -> Future[Any]:

@@ -15,6 +15,7 @@ from ciel._errors import CielError, NotSerializable, as_told
 from ciel._frames import FORM
 from ciel._native import FutureState
 from ciel._pickle_hooks import freezing, thaw_stream
+from ciel._task_streams import Wish
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -64,12 +65,18 @@ class Reading(Generic[T_co]):
     A task that is passed a reading gets its pieces while they are written.
     """
 
-    __slots__ = ("_find", "_future", "_pieces")
+    __slots__ = ("_find", "_future", "_pieces", "wish")
 
-    def __init__(self, find: Callable[[], Source], future: FutureState | None = None) -> None:
-        """`find` waits for the stream, and is called at the first use."""
+    def __init__(
+        self,
+        find: Callable[[], Source],
+        future: FutureState | None = None,
+        wish: Wish = Wish(),  # noqa: B008
+    ) -> None:
+        """`find` waits for the stream, and is called at the first use; `wish` is of a task's."""
         self._find = find
         self._future = future
+        self.wish = wish
         self._pieces: Iterator[Any] | None = None
 
     def __iter__(self) -> Reading[T_co]:

@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, overload
+from typing import Any, Protocol, cast, overload
 
 from ciel._errors import CielError
 from ciel._future import Future
 from ciel._options import OptionNames, Options
+from ciel._reading import Reading
 from ciel._strand import Strand, current
 from ciel._task_files import OrderedFile
 from ciel._task_streams import Stream
@@ -25,7 +26,7 @@ _PREFIX = "out."
 _ONLY = "out"
 _INPUT = "in."
 # The code of a command is its text, for which no version can stand.
-_OPTIONS = frozenset(OptionNames.__annotations__) - {"version"}
+_OPTIONS = frozenset(OptionNames.__annotations__) - {"version", "stream"}
 _SURROUNDINGS = frozenset({"shell", "conda", "container", "tools"})
 _ARGUMENTS = frozenset({"stdin", "stdout", "env", "cwd", "outputs", "options"}) | _SURROUNDINGS
 
@@ -104,7 +105,8 @@ def shell(strand: Callable[[], Strand]) -> Shell:
         With `stdout=ciel.stream` a command that is given the result as `stdin` starts at once and
         reads what the first one prints while it prints it, as in a pipe; it ends after the first
         one. `ciel.stream(single_consumer=True)` promises that nobody else reads it: the bytes need
-        not be stored. All outputs of the command are streams then.
+        not be stored. All outputs of the command are streams then. `ciel.stream(mode="overlap")`
+        names the mode of its readers, `stdin=future.stream(mode=…)` that of this one.
 
         `shell="strict"` runs the command by `bash -euo pipefail` in place of `sh`. `conda` is the
         path of a Conda environment, which is activated for the command. `container` holds the words
@@ -171,13 +173,14 @@ def spawn_command(
     if names:
         arguments["outputs"] = names
     if stdin is not None:
-        arguments["stdin"] = [as_file(strand, "stdin", one) for one in _listed(stdin)]
+        given = [stdin] if isinstance(stdin, Reading) else [*_listed(stdin)]
+        arguments["stdin"] = [as_file(strand, "stdin", one) for one in given]
+        if isinstance(stdin, Reading) and stdin.wish.arguments:
+            arguments["stdin_options"] = stdin.wish.arguments
     if stdout is not None:
         if not isinstance(stdout, Stream):
             raise TypeError(f"stdout must be ciel.stream, not {type(stdout).__name__}")
-        arguments["stream"] = True
-        if stdout.single_consumer:
-            arguments["single_consumer"] = True
+        arguments.update(stdout.arguments)
     if env is not None:
         arguments["environment"] = {name: _element(strand, name, env[name]) for name in env}
     if cwd is not None:
@@ -280,6 +283,8 @@ def as_file(strand: Strand, name: str, value: Any) -> Future[Any]:
     """An input as a reference."""
     if isinstance(value, Future):
         return value
+    if isinstance(value, Reading):
+        return cast("Future[Any]", value.unread)
     if isinstance(value, (str, bytes, bytearray, memoryview)):
         return strand.put(value if isinstance(value, str) else bytes(value))
     raise TypeError(f"{name} must be futures, bytes or text, not {type(value).__name__}")

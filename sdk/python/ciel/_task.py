@@ -265,9 +265,9 @@ def task(function: Any = None, /, **options: Any) -> Any:
     """Turns a function into a task: `@ciel.task`, or `@ciel.task(cores=2, retries=1)`.
 
     Options: cores, memory (bytes, or text such as "2 GiB"), retries, timeout (seconds), name, pure,
-    outputs, lazy, resources, keep, version, joined; see `Options`. A generator function is a task
-    whose values others may read while it yields them: `Future.stream()`. Raises TypeError for
-    `async def` and options that do not exist, ValueError for wrong amounts.
+    outputs, lazy, resources, keep, version, joined, stream; see `Options`. A generator function is
+    a task whose values others may read while it yields them: `Future.stream()`. Raises TypeError
+    for `async def` and options that do not exist, ValueError for wrong amounts.
     """
     if function is not None:
         return Task(function, _DEFAULT)

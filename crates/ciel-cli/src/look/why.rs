@@ -41,6 +41,9 @@ fn told(run: &RunView, task: &TaskRecord, reasons: &[String], paint: Paint) -> S
         facts.push(format!("started {} times", task.attempts));
     }
     text.push_str(&format!("{}\n", paint.faint(&facts.join(", "))));
+    for how in &task.streams {
+        text.push_str(&format!("  {how}\n"));
+    }
     for (moment_us, words) in &task.story {
         text.push_str(&format!("{:>12.3} s  {words}\n", *moment_us as f64 / 1e6));
     }

@@ -358,6 +358,26 @@ pub struct Input {
     /// How the new task takes it.
     #[prost(enumeration = "InputMode", tag = "2")]
     pub mode: i32,
+    /// What the new task wishes for, if it takes the input as a stream. Without it the task that writes
+    /// the stream decides.
+    #[prost(message, optional, tag = "3")]
+    pub wish: ::core::option::Option<StreamWish>,
+}
+/// What the reader of a stream wishes for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StreamWish {
+    /// This mode, whatever the flags are.
+    #[prost(enumeration = "StreamMode", tag = "1")]
+    pub mode: i32,
+    /// It may read before the output is whole.
+    #[prost(bool, tag = "2")]
+    pub may_stream: bool,
+    /// Its reads block until there are bytes.
+    #[prost(bool, tag = "3")]
+    pub must_block: bool,
+    /// Nobody else reads here, so the bytes need not be stored.
+    #[prost(bool, tag = "4")]
+    pub no_store: bool,
 }
 /// The state of the code of one function, or of a class, constant, module or package.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -403,6 +423,12 @@ pub struct Define {
     /// Outputs that others may read while the task writes them. Needs the feature "streams".
     #[prost(uint32, repeated, tag = "8")]
     pub streams: ::prost::alloc::vec::Vec<u32>,
+    /// The mode for readers of these outputs that wish for none.
+    #[prost(enumeration = "StreamMode", tag = "9")]
+    pub stream_mode: i32,
+    /// Each of these outputs has one reader, so its bytes need not be stored.
+    #[prost(bool, tag = "10")]
+    pub single_consumer: bool,
 }
 /// A task to be spawned.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1127,6 +1153,55 @@ impl InputMode {
             "INPUT_MODE_VALUE" => Some(Self::Value),
             "INPUT_MODE_REFERENCE" => Some(Self::Reference),
             "INPUT_MODE_STREAM" => Some(Self::Stream),
+            _ => None,
+        }
+    }
+}
+/// The way that the bytes of a stream take from the task that writes it to one that reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum StreamMode {
+    /// As the flags of both ends say.
+    Unspecified = 0,
+    /// The reader starts when the output is whole.
+    NoStream = 1,
+    /// The reader starts before, and has the first byte when the output is whole.
+    Overlap = 2,
+    /// The reader reads a file that grows.
+    IndirectFile = 3,
+    /// The bytes are stored, and come through a pipe.
+    IndirectPipe = 4,
+    /// The bytes are stored where they are written only.
+    IndirectTcp = 5,
+    /// The bytes are stored nowhere.
+    Direct = 6,
+}
+impl StreamMode {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "STREAM_MODE_UNSPECIFIED",
+            Self::NoStream => "STREAM_MODE_NO_STREAM",
+            Self::Overlap => "STREAM_MODE_OVERLAP",
+            Self::IndirectFile => "STREAM_MODE_INDIRECT_FILE",
+            Self::IndirectPipe => "STREAM_MODE_INDIRECT_PIPE",
+            Self::IndirectTcp => "STREAM_MODE_INDIRECT_TCP",
+            Self::Direct => "STREAM_MODE_DIRECT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "STREAM_MODE_UNSPECIFIED" => Some(Self::Unspecified),
+            "STREAM_MODE_NO_STREAM" => Some(Self::NoStream),
+            "STREAM_MODE_OVERLAP" => Some(Self::Overlap),
+            "STREAM_MODE_INDIRECT_FILE" => Some(Self::IndirectFile),
+            "STREAM_MODE_INDIRECT_PIPE" => Some(Self::IndirectPipe),
+            "STREAM_MODE_INDIRECT_TCP" => Some(Self::IndirectTcp),
+            "STREAM_MODE_DIRECT" => Some(Self::Direct),
             _ => None,
         }
     }

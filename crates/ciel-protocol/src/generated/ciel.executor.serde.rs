@@ -1655,6 +1655,12 @@ impl serde::Serialize for Define {
         if !self.streams.is_empty() {
             len += 1;
         }
+        if self.stream_mode != 0 {
+            len += 1;
+        }
+        if self.single_consumer {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Define", len)?;
         if self.id != 0 {
             struct_ser.serialize_field("id", &self.id)?;
@@ -1680,6 +1686,14 @@ impl serde::Serialize for Define {
         if !self.streams.is_empty() {
             struct_ser.serialize_field("streams", &self.streams)?;
         }
+        if self.stream_mode != 0 {
+            let v = StreamMode::try_from(self.stream_mode)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.stream_mode)))?;
+            struct_ser.serialize_field("streamMode", &v)?;
+        }
+        if self.single_consumer {
+            struct_ser.serialize_field("singleConsumer", &self.single_consumer)?;
+        }
         struct_ser.end()
     }
 }
@@ -1698,6 +1712,10 @@ impl<'de> serde::Deserialize<'de> for Define {
             "outputs",
             "options",
             "streams",
+            "stream_mode",
+            "streamMode",
+            "single_consumer",
+            "singleConsumer",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -1710,6 +1728,8 @@ impl<'de> serde::Deserialize<'de> for Define {
             Outputs,
             Options,
             Streams,
+            StreamMode,
+            SingleConsumer,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1739,6 +1759,8 @@ impl<'de> serde::Deserialize<'de> for Define {
                             "outputs" => Ok(GeneratedField::Outputs),
                             "options" => Ok(GeneratedField::Options),
                             "streams" => Ok(GeneratedField::Streams),
+                            "streamMode" | "stream_mode" => Ok(GeneratedField::StreamMode),
+                            "singleConsumer" | "single_consumer" => Ok(GeneratedField::SingleConsumer),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -1766,6 +1788,8 @@ impl<'de> serde::Deserialize<'de> for Define {
                 let mut outputs__ = None;
                 let mut options__ = None;
                 let mut streams__ = None;
+                let mut stream_mode__ = None;
+                let mut single_consumer__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Id => {
@@ -1823,6 +1847,18 @@ impl<'de> serde::Deserialize<'de> for Define {
                                     .into_iter().map(|x| x.0).collect())
                             ;
                         }
+                        GeneratedField::StreamMode => {
+                            if stream_mode__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("streamMode"));
+                            }
+                            stream_mode__ = Some(map_.next_value::<StreamMode>()? as i32);
+                        }
+                        GeneratedField::SingleConsumer => {
+                            if single_consumer__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("singleConsumer"));
+                            }
+                            single_consumer__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(Define {
@@ -1834,6 +1870,8 @@ impl<'de> serde::Deserialize<'de> for Define {
                     outputs: outputs__.unwrap_or_default(),
                     options: options__,
                     streams: streams__.unwrap_or_default(),
+                    stream_mode: stream_mode__.unwrap_or_default(),
+                    single_consumer: single_consumer__.unwrap_or_default(),
                 })
             }
         }
@@ -3786,6 +3824,9 @@ impl serde::Serialize for Input {
         if self.mode != 0 {
             len += 1;
         }
+        if self.wish.is_some() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Input", len)?;
         if self.handle != 0 {
             struct_ser.serialize_field("handle", &self.handle)?;
@@ -3794,6 +3835,9 @@ impl serde::Serialize for Input {
             let v = InputMode::try_from(self.mode)
                 .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.mode)))?;
             struct_ser.serialize_field("mode", &v)?;
+        }
+        if let Some(v) = self.wish.as_ref() {
+            struct_ser.serialize_field("wish", v)?;
         }
         struct_ser.end()
     }
@@ -3807,12 +3851,14 @@ impl<'de> serde::Deserialize<'de> for Input {
         const FIELDS: &[&str] = &[
             "handle",
             "mode",
+            "wish",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Handle,
             Mode,
+            Wish,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -3836,6 +3882,7 @@ impl<'de> serde::Deserialize<'de> for Input {
                         match value {
                             "handle" => Ok(GeneratedField::Handle),
                             "mode" => Ok(GeneratedField::Mode),
+                            "wish" => Ok(GeneratedField::Wish),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -3857,6 +3904,7 @@ impl<'de> serde::Deserialize<'de> for Input {
             {
                 let mut handle__ = None;
                 let mut mode__ = None;
+                let mut wish__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Handle => {
@@ -3873,11 +3921,18 @@ impl<'de> serde::Deserialize<'de> for Input {
                             }
                             mode__ = Some(map_.next_value::<InputMode>()? as i32);
                         }
+                        GeneratedField::Wish => {
+                            if wish__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("wish"));
+                            }
+                            wish__ = map_.next_value()?;
+                        }
                     }
                 }
                 Ok(Input {
                     handle: handle__.unwrap_or_default(),
                     mode: mode__.unwrap_or_default(),
+                    wish: wish__,
                 })
             }
         }
@@ -7837,6 +7892,239 @@ impl<'de> serde::Deserialize<'de> for Stream {
             }
         }
         deserializer.deserialize_struct("ciel.executor.Stream", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for StreamMode {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "STREAM_MODE_UNSPECIFIED",
+            Self::NoStream => "STREAM_MODE_NO_STREAM",
+            Self::Overlap => "STREAM_MODE_OVERLAP",
+            Self::IndirectFile => "STREAM_MODE_INDIRECT_FILE",
+            Self::IndirectPipe => "STREAM_MODE_INDIRECT_PIPE",
+            Self::IndirectTcp => "STREAM_MODE_INDIRECT_TCP",
+            Self::Direct => "STREAM_MODE_DIRECT",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for StreamMode {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "STREAM_MODE_UNSPECIFIED",
+            "STREAM_MODE_NO_STREAM",
+            "STREAM_MODE_OVERLAP",
+            "STREAM_MODE_INDIRECT_FILE",
+            "STREAM_MODE_INDIRECT_PIPE",
+            "STREAM_MODE_INDIRECT_TCP",
+            "STREAM_MODE_DIRECT",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = StreamMode;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "STREAM_MODE_UNSPECIFIED" => Ok(StreamMode::Unspecified),
+                    "STREAM_MODE_NO_STREAM" => Ok(StreamMode::NoStream),
+                    "STREAM_MODE_OVERLAP" => Ok(StreamMode::Overlap),
+                    "STREAM_MODE_INDIRECT_FILE" => Ok(StreamMode::IndirectFile),
+                    "STREAM_MODE_INDIRECT_PIPE" => Ok(StreamMode::IndirectPipe),
+                    "STREAM_MODE_INDIRECT_TCP" => Ok(StreamMode::IndirectTcp),
+                    "STREAM_MODE_DIRECT" => Ok(StreamMode::Direct),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for StreamWish {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.mode != 0 {
+            len += 1;
+        }
+        if self.may_stream {
+            len += 1;
+        }
+        if self.must_block {
+            len += 1;
+        }
+        if self.no_store {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.StreamWish", len)?;
+        if self.mode != 0 {
+            let v = StreamMode::try_from(self.mode)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.mode)))?;
+            struct_ser.serialize_field("mode", &v)?;
+        }
+        if self.may_stream {
+            struct_ser.serialize_field("mayStream", &self.may_stream)?;
+        }
+        if self.must_block {
+            struct_ser.serialize_field("mustBlock", &self.must_block)?;
+        }
+        if self.no_store {
+            struct_ser.serialize_field("noStore", &self.no_store)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for StreamWish {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "mode",
+            "may_stream",
+            "mayStream",
+            "must_block",
+            "mustBlock",
+            "no_store",
+            "noStore",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Mode,
+            MayStream,
+            MustBlock,
+            NoStore,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "mode" => Ok(GeneratedField::Mode),
+                            "mayStream" | "may_stream" => Ok(GeneratedField::MayStream),
+                            "mustBlock" | "must_block" => Ok(GeneratedField::MustBlock),
+                            "noStore" | "no_store" => Ok(GeneratedField::NoStore),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = StreamWish;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.StreamWish")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<StreamWish, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut mode__ = None;
+                let mut may_stream__ = None;
+                let mut must_block__ = None;
+                let mut no_store__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Mode => {
+                            if mode__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("mode"));
+                            }
+                            mode__ = Some(map_.next_value::<StreamMode>()? as i32);
+                        }
+                        GeneratedField::MayStream => {
+                            if may_stream__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("mayStream"));
+                            }
+                            may_stream__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::MustBlock => {
+                            if must_block__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("mustBlock"));
+                            }
+                            must_block__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::NoStore => {
+                            if no_store__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("noStore"));
+                            }
+                            no_store__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(StreamWish {
+                    mode: mode__.unwrap_or_default(),
+                    may_stream: may_stream__.unwrap_or_default(),
+                    must_block: must_block__.unwrap_or_default(),
+                    no_store: no_store__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.StreamWish", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for TailSpawn {

@@ -22,6 +22,7 @@ pub(crate) mod session;
 pub(crate) mod shell;
 pub(crate) mod skywriting;
 mod stdinout;
+mod streaming;
 mod surroundings;
 mod sync;
 mod template;

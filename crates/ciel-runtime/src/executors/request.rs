@@ -56,7 +56,7 @@ impl Request {
             Replay::Always => true,
         };
         let purity = Purity::of(self.pure, executor.is_pure());
-        let streams = match self.streams.outputs.is_empty() {
+        let streams = match self.streams == Streams::default() {
             true => executor.streams(&self.arguments, self.outputs),
             false => self.streams,
         };

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::SHELL;
 use super::template::{Template, is_name};
-use super::{surroundings, tools, words};
+use super::{streaming, surroundings, tools, words};
 
 /// The words before a script for `sh`.
 const SH: &[&str] = &["sh", "-c"];
@@ -22,7 +22,7 @@ const SH: &[&str] = &["sh", "-c"];
 const STRICT: &[&str] = &["bash", "-euo", "pipefail", "-c"];
 
 /// The arguments that it knows.
-const ARGUMENTS: [&str; 14] = [
+const ARGUMENTS: [&str; 16] = [
     "command",
     "inputs",
     "outputs",
@@ -35,7 +35,9 @@ const ARGUMENTS: [&str; 14] = [
     "container",
     "appends",
     "stream",
+    "stream_mode",
     "single_consumer",
+    "stdin_options",
     "tools",
 ];
 
@@ -66,12 +68,12 @@ impl CommandLine for Shell {
     }
 
     fn stream_inputs(&self, arguments: &Value) -> Vec<usize> {
-        words::stream_input(arguments, "stdin")
+        streaming::input(arguments, "stdin")
     }
 
     fn streams(&self, arguments: &Value, outputs: u32) -> Streams {
         let names = output_names(arguments, outputs).unwrap_or_default();
-        words::streams(arguments, &names, outputs)
+        streaming::streams(arguments, &names, outputs, "stdin")
     }
 
     fn plan(
@@ -82,6 +84,7 @@ impl CommandLine for Shell {
     ) -> Result<Plan, Refused> {
         expect_known(arguments)?;
         tools::expect_valid(arguments)?;
+        streaming::expect_valid(arguments)?;
         let Some(Value::String(command)) = arguments.get("command") else {
             return Err(Refused::new("its arguments have no \"command\" string")
                 .hint("for example {\"command\": \"sort {in.text} > {out.sorted}\", …}"));

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::STDINOUT;
-use super::{surroundings, tools, words};
+use super::{streaming, surroundings, tools, words};
 
 pub(super) struct Stdinout;
 
@@ -20,11 +20,11 @@ impl CommandLine for Stdinout {
     }
 
     fn stream_inputs(&self, arguments: &Value) -> Vec<usize> {
-        words::stream_input(arguments, "inputs")
+        streaming::input(arguments, "inputs")
     }
 
     fn streams(&self, arguments: &Value, outputs: u32) -> Streams {
-        words::streams(arguments, &[], outputs)
+        streaming::streams(arguments, &[], outputs, "inputs")
     }
 
     fn plan(
@@ -40,6 +40,7 @@ impl CommandLine for Stdinout {
             );
         }
         tools::expect_valid(arguments)?;
+        streaming::expect_valid(arguments)?;
         let program = words::command_line(arguments, desk)?;
         let mut environment = words::variables(arguments, desk)?;
         Ok(Plan {

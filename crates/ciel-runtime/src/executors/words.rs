@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ciel_model::{Refused, Streams};
+use ciel_model::Refused;
 use serde_json::{Map, Value};
 
 use super::command::Workspace;
@@ -18,36 +18,6 @@ pub(super) fn inputs(arguments: &Value, key: &str) -> Result<Vec<usize>, Refused
     };
     let index = |value: &Value| reference(value).ok_or_else(|| wrong(key, "a reference", value));
     given.iter().map(index).collect()
-}
-
-/// The only input under `key`, which a process reads once; none if there are several, which are
-/// joined first.
-pub(super) fn stream_input(arguments: &Value, key: &str) -> Vec<usize> {
-    match inputs(arguments, key).as_deref() {
-        Ok([index]) => vec![*index],
-        _ => Vec::new(),
-    }
-}
-
-/// The outputs that the argument `stream` declares as streams, of those with these names; all of
-/// them if it is `true`. With `single_consumer` each has one reader.
-pub(super) fn streams(arguments: &Value, names: &[String], outputs: u32) -> Streams {
-    let indexes = match arguments.get("stream") {
-        Some(Value::Bool(true)) => (0..outputs).collect(),
-        Some(Value::Array(given)) => {
-            let place = |name: &Value| names.iter().position(|known| name.as_str() == Some(known));
-            let mut places: Vec<u32> = given.iter().filter_map(place).map(|at| at as u32).collect();
-            places.sort_unstable();
-            places.dedup();
-            places
-        }
-        _ => Vec::new(),
-    };
-    let single = arguments.get("single_consumer") == Some(&Value::Bool(true));
-    Streams {
-        single_consumer: single && !indexes.is_empty(),
-        outputs: indexes,
-    }
 }
 
 /// The inputs of a call with their names; those of a list by their places.

@@ -2,7 +2,8 @@
 //!
 //! The first reader of an undecided source may have its pipe. All others, and all that come later,
 //! have pipes of their own, into which a future copies what is in the file as it grows. A stream
-//! whose producer has failed has no end: its readers are stopped by the graph. Read next: `outlet`.
+//! whose producer has failed has no end: its readers are stopped by the graph. Read next:
+//! `service`, for the mode, then `outlet`.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,12 +11,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ciel_graph::{Assignment, Carriage, Event, Step, StreamInput};
-use ciel_model::{Failure, FailureKind, Form, Handle, Label, Value, limits};
+use ciel_model::{Failure, FailureKind, Form, Handle, Label, Micros, Mode, Value, limits};
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::JoinHandle;
 
+use super::service;
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::sources::{Flow, Source};
@@ -64,46 +66,17 @@ pub(crate) fn attach(
     assignment: &Assignment,
     stream: StreamInput,
 ) -> Result<Attached, Box<Failure>> {
-    let attached = engine.with(|core, now| {
-        let Some(source) = core.streams.get(&stream.name).cloned() else {
-            let value = core.graph().ended_stream(assignment.task, stream.input);
-            return Ok(value.map_or(Attached::Gone, Attached::Value));
-        };
-        if *source.flow.borrow() == Flow::Open && may_be_direct(core, &source, assignment) {
-            let descriptor = engine.folder.scratch().reading_end(&source.pipe)?;
-            let step = Step::OpenOutput {
-                index: source.index,
-                carriage: Carriage::Direct,
-            };
-            source.flow.send_replace(Flow::Direct);
-            let (task, attempt) = (source.producer.task, source.producer.number);
-            let event = Event::TaskStepped {
-                task,
-                attempt,
-                step,
-            };
-            core.tell(now, event);
-            return Ok(Attached::Stream(Inlet {
-                descriptor: Some(descriptor),
-                source,
-                copying: None,
-            }));
+    attach_with(engine, assignment, stream, |source, mode| match mode {
+        Mode::Direct => Ok(Inlet {
+            descriptor: Some(engine.folder.scratch().reading_end(&source.pipe)?),
+            source,
+            copying: None,
+        }),
+        _ => {
+            let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+            carry_over(source, mode, reader, writer)
         }
-        source.store();
-        follow(source).map(Attached::Stream)
-    });
-    attached.map_err(|error| unreadable(&assignment.label, &error))
-}
-
-fn unreadable(task: &Label, error: &io::Error) -> Box<Failure> {
-    let message = format!("cannot read a stream: {error}");
-    Box::new(Failure::new(FailureKind::TaskError, task.clone(), message))
-}
-
-fn may_be_direct(core: &Core, source: &Source, assignment: &Assignment) -> bool {
-    let producer = source.producer.task;
-    core.graph()
-        .may_be_direct(producer, source.index, assignment.task)
+    })
 }
 
 /// Makes a task that opens files by name the reader of one of its inputs: it finds the pipe at that
@@ -117,32 +90,71 @@ pub(crate) fn attach_by_name(
     stream: StreamInput,
     (path, ends): (&Path, OwnedFd),
 ) -> Result<Attached, Box<Failure>> {
-    let attached = engine.with(|core, _| {
+    attach_with(engine, assignment, stream, |source, mode| {
+        // Until the reader has opened the pipe, this end keeps what is in it.
+        let reader = engine.folder.scratch().reading_end(path)?;
+        carry_over(source, mode, reader, ends)
+    })
+}
+
+/// Finds the source of a stream, decides its mode and opens it so.
+fn attach_with(
+    engine: &Engine,
+    assignment: &Assignment,
+    stream: StreamInput,
+    open: impl FnOnce(Arc<Source>, Mode) -> io::Result<Inlet>,
+) -> Result<Attached, Box<Failure>> {
+    let attached = engine.with(|core, now| {
         let Some(source) = core.streams.get(&stream.name).cloned() else {
             let value = core.graph().ended_stream(assignment.task, stream.input);
             return Ok(value.map_or(Attached::Gone, Attached::Value));
         };
-        source.store();
-        // Until the reader has opened the pipe, this end keeps what is in it.
-        let reader = engine.folder.scratch().reading_end(path)?;
-        carry_over(source, reader, ends).map(Attached::Stream)
+        let service = service::decide(core, &source, assignment, stream.mode);
+        let (task, index) = (&assignment.label, stream.input.0);
+        core.history.stream_read(task, index, service.told(index));
+        let inlet = open(source.clone(), service.mode)?;
+        match service.mode {
+            Mode::Direct => pass_directly(core, now, &source),
+            _ => source.store(),
+        }
+        Ok(Attached::Stream(inlet))
     });
     attached.map_err(|error| unreadable(&assignment.label, &error))
 }
 
-/// A pipe into which the file of a source is copied as it grows.
-fn follow(source: Arc<Source>) -> io::Result<Inlet> {
-    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-    carry_over(source, reader, writer)
+/// From now on the bytes of a source are nowhere but in its pipe.
+fn pass_directly(core: &mut Core, now: Micros, source: &Source) {
+    source.flow.send_replace(Flow::Direct);
+    let step = Step::OpenOutput {
+        index: source.index,
+        carriage: Carriage::Direct,
+    };
+    let (task, attempt) = (source.producer.task, source.producer.number);
+    let event = Event::TaskStepped {
+        task,
+        attempt,
+        step,
+    };
+    core.tell(now, event);
+}
+
+fn unreadable(task: &Label, error: &io::Error) -> Box<Failure> {
+    let message = format!("cannot read a stream: {error}");
+    Box::new(Failure::new(FailureKind::TaskError, task.clone(), message))
 }
 
 /// From now on what comes into the file of a source comes out of that pipe.
-fn carry_over(source: Arc<Source>, reader: OwnedFd, writer: OwnedFd) -> io::Result<Inlet> {
+fn carry_over(
+    source: Arc<Source>,
+    mode: Mode,
+    reader: OwnedFd,
+    writer: OwnedFd,
+) -> io::Result<Inlet> {
     // A smaller pipe is slower, and that is all.
     let _ = rustix::pipe::fcntl_setpipe_size(&writer, limits::STREAM_PIPE_BYTES);
     rustix::io::ioctl_fionbio(&writer, true)?;
     let writer = watched(writer.as_fd(), Interest::WRITABLE)?;
-    let copying = tokio::task::spawn_local(copy(source.clone(), writer));
+    let copying = tokio::task::spawn_local(copy(source.clone(), mode, writer));
     Ok(Inlet {
         descriptor: Some(reader),
         source,
@@ -152,13 +164,15 @@ fn carry_over(source: Arc<Source>, reader: OwnedFd, writer: OwnedFd) -> io::Resu
 
 /// Copies until the source is whole or the reader has left. If neither happens, it waits until it
 /// is dropped with its reader.
-async fn copy(source: Arc<Source>, writer: AsyncFd<OwnedFd>) {
+async fn copy(source: Arc<Source>, mode: Mode, writer: AsyncFd<OwnedFd>) {
     let mut changes = source.flow.subscribe();
     let mut at = 0;
     loop {
         let (bytes, is_whole) = match *changes.borrow_and_update() {
-            Flow::Stored { bytes, is_whole } => (bytes, is_whole),
-            Flow::Open | Flow::Direct | Flow::Discarded => (at, false),
+            Flow::Stored { bytes, is_whole } if is_whole || mode.follows_production() => {
+                (bytes, is_whole)
+            }
+            Flow::Stored { .. } | Flow::Open | Flow::Direct | Flow::Discarded => (at, false),
         };
         while at < bytes {
             let Ok(mut ready) = writer.writable().await else {

@@ -51,6 +51,7 @@ fn asked(definition: u32, inputs: &[(u32, i32)]) -> Descriptor {
     let input = |(handle, mode): &(u32, i32)| Input {
         handle: *handle,
         mode: *mode,
+        wish: None,
     };
     Descriptor {
         definition,

@@ -1,13 +1,15 @@
-//! The modes of a stream, and how one is chosen from the flags of both ends.
+//! The modes of a stream, what both ends say of it, and how one is chosen from that.
 //!
-//! Table 2 of ciel-programming-models §6.1. It does not know the state of any stream: that a direct
-//! one had to fall back is known to `stream`. Read next: `event`.
+//! Table 2 of ciel-programming-models §6.1. It does not know the state of any stream: whether a
+//! mode can be had is known to those who serve it. Read next: `ciel-streams`, its machine.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// The way that the bytes take from a producer to a consumer.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize,
+)]
 pub enum Mode {
     /// The object is written whole, transferred whole, then read.
     NoStream,
@@ -34,7 +36,9 @@ pub struct ProducerFlags {
 }
 
 /// What a consumer declares of an input.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, Debug, Default, serde::Serialize, serde::Deserialize,
+)]
 pub struct ConsumerFlags {
     /// The input may be read before it is complete.
     pub may_stream: bool,
@@ -45,12 +49,53 @@ pub struct ConsumerFlags {
 }
 
 /// What a consumer wishes: the mode that follows from the flags of both ends, or one by name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Wish {
     /// The mode that [`Mode::choose`] gives.
     Flags(ConsumerFlags),
     /// This mode, whatever the flags are.
     Named(Mode),
+}
+
+/// What a task says of the streams that it writes and reads.
+#[derive(Clone, PartialEq, Eq, Debug, Hash, Default, serde::Serialize, serde::Deserialize)]
+pub struct Streams {
+    /// The outputs that others may read while it writes them, by index, in order.
+    pub outputs: Vec<u32>,
+    /// Each has one reader, so its bytes need not be stored.
+    pub single_consumer: bool,
+    /// The mode for readers that wish for none.
+    pub mode: Option<Mode>,
+    /// What it wishes for as a reader, by the index of its input; of inputs that are not here, what
+    /// their producers say.
+    pub wishes: Vec<(u32, Wish)>,
+}
+
+impl Streams {
+    /// What this task declares of one of its outputs.
+    pub fn flags_of(&self, output: u32) -> ProducerFlags {
+        ProducerFlags {
+            may_stream: self.outputs.contains(&output),
+            single_consumer: self.single_consumer,
+        }
+    }
+
+    /// The mode in which this task reads that input, which is that output of a task with
+    /// `producer`.
+    pub fn mode_from(&self, input: u32, (producer, output): (&Streams, u32)) -> Mode {
+        let mut wishes = self.wishes.iter();
+        let wish = wishes.find(|(index, _)| *index == input);
+        let wish = wish
+            .map(|(_, wish)| *wish)
+            .or(producer.mode.map(Wish::Named));
+        let takes_what_is_given = Wish::Flags(ConsumerFlags {
+            may_stream: true,
+            must_block: true,
+            no_store: producer.single_consumer,
+        });
+        wish.unwrap_or(takes_what_is_given)
+            .mode(producer.flags_of(output))
+    }
 }
 
 impl Wish {

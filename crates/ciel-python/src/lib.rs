@@ -7,7 +7,7 @@
 //! `connection` for the requests, `worker_messages` and `engine_messages` for the values,
 //! `outgoing` and `incoming` for the bytes, `definitions` for what is declared once, `prefetch` and
 //! `long_turns` for prefetched starts, `promoter` and `levels` for spawns that are kept, `stack`
-//! for those that run in place;
+//! for those that run in place, `outside` and `tail` for what these are not to miss;
 //! `ordered_file` and `ordered_strand` for files of programs without an engine.
 //!
 //! Nothing here panics in the face of bad input: what is wrong with an argument is a `TypeError`,
@@ -25,6 +25,7 @@ mod failure;
 mod files;
 mod function;
 mod future_state;
+mod guard;
 mod idle;
 mod incoming;
 mod inside;
@@ -43,6 +44,7 @@ mod record;
 mod reference;
 mod socket;
 mod stack;
+mod tail;
 mod worker_messages;
 
 use pyo3::prelude::*;
@@ -89,4 +91,6 @@ mod native {
     const DEPTH_MAX: u32 = crate::stack::DEPTH_MAX;
     #[pymodule_export]
     use crate::stack::{Stack, begin, end, note_freezing, note_here, strand_here};
+    #[pymodule_export]
+    use crate::tail::Tail;
 }

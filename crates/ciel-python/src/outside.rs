@@ -4,21 +4,16 @@
 //! It only looks; what follows is Python's. Read next: `stack.rs`,
 //! `sdk/python/ciel/_process_state.py`, `sdk/python/ciel/_streams.py`.
 
-use std::os::fd::{BorrowedFd, RawFd};
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use pyo3::{ffi, intern};
-use rustix::fs::SeekFrom;
+
+use crate::tail::Tail;
 
 /// What belongs to the process, and not to a strand.
 pub struct Outside {
-    /// The `Captured` of the process, which reads what is written to descriptor 1.
-    captured: Py<PyAny>,
-    /// Its file, and the length that was seen to have been read.
-    file: RawFd,
-    read: AtomicU64,
+    /// The end of the file to which descriptor 1 leads.
+    tail: Py<Tail>,
     /// The `ProcessState`, its list of changes, and the streams that strands begin with.
     state: Py<PyAny>,
     changes: Py<PyList>,
@@ -33,16 +28,14 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// `captured` has the attributes `_file` and `_read`, `state` `stdout`, `stderr` and `changes`.
+    /// `captured` has the attribute `tail`, `state` `stdout`, `stderr` and `changes`.
     ///
     /// # Errors
     /// Those of Python, if one of them is missing.
     pub fn new(captured: Bound<'_, PyAny>, state: Bound<'_, PyAny>) -> PyResult<Outside> {
         let py = captured.py();
         let mut outside = Outside {
-            file: -1,
-            read: AtomicU64::new(0),
-            captured: captured.unbind(),
+            tail: captured.getattr(intern!(py, "tail"))?.extract()?,
             changes: state.getattr("changes")?.extract()?,
             streams: ["stdout", "stderr"]
                 .map(|name| (PyString::intern(py, name).unbind(), py.None())),
@@ -62,10 +55,6 @@ impl Outside {
     /// # Errors
     /// Those of Python.
     pub fn renew(&mut self, py: Python<'_>) -> PyResult<()> {
-        let captured = self.captured.bind(py);
-        self.file = captured.getattr(intern!(py, "_file"))?.extract()?;
-        let read: u64 = captured.getattr(intern!(py, "_read"))?.extract()?;
-        self.read.store(read, Ordering::Relaxed);
         let state = self.state.bind(py);
         for (name, stream) in &mut self.streams {
             *stream = state.getattr(&*name)?.unbind();
@@ -75,18 +64,7 @@ impl Outside {
 
     /// Whether commands have written what was not read yet.
     pub fn has_output(&self, py: Python<'_>) -> bool {
-        // SAFETY: the file is open between two calls of `renew`, which every turn begins with.
-        let file = unsafe { BorrowedFd::borrow_raw(self.file) };
-        let Ok(end) = rustix::fs::seek(file, SeekFrom::End(0)) else {
-            return true;
-        };
-        if end == self.read.load(Ordering::Relaxed) {
-            return false;
-        }
-        let read = self.captured.bind(py).getattr(intern!(py, "_read"));
-        let read: u64 = read.and_then(|read| read.extract()).unwrap_or_default();
-        self.read.store(read, Ordering::Relaxed);
-        read != end
+        self.tail.bind(py).borrow().has_grown()
     }
 
     /// Whether the strand that runs has changed the state of the process, or has threads.

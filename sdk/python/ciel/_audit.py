@@ -50,6 +50,7 @@ class Watched(Protocol):
 
     running: Any
     forked: bool
+    captured: Any
 
 
 class _Inside(threading.local):
@@ -130,6 +131,8 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
     note = _NOTES.get(event)
     if note is None or _inside.is_busy:
         return
+    if note is _on_process and _process is not None:
+        _process.captured.note_process()
     strands = _strands()
     if not strands:
         return

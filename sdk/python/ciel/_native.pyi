@@ -766,6 +766,32 @@ DEPTH_MAX: int
 """Strands in place above one another; the innermost spawns tasks."""
 
 @final
+class Tail:
+    """The end of a file to which others append, without a system call for each look."""
+
+    def __new__(cls, file: int) -> Tail:
+        """Of the empty file with that descriptor, which is its own and stays open.
+
+        It writes where it is told to. Gives the file a head. Raises OSError if the file cannot be
+        written.
+        """
+
+    def has_grown(self) -> bool:
+        """Whether the file has what was not read yet."""
+
+    def unread(self) -> tuple[int, int]:
+        """From where to where the file has what was not read.
+
+        Raises OSError if the system does not say.
+        """
+
+    def note_read(self, read: int) -> None:
+        """All up to there was read. Raises OSError if the file cannot be written."""
+
+    def look_by_calls(self) -> None:
+        """Others may append nothing but zeros: looks by system calls from now on."""
+
+@final
 class Stack:
     """The strands that run in place of one another in this thread; see `_scheduler.py`."""
 

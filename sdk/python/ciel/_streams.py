@@ -14,9 +14,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ciel._native import Tail
+
 STDOUT, STDERR = 0, 1
-CAPTURED_BYTES_MAX = 64 << 20
-"""Above this size the captured file is truncated when a task ends."""
 
 Write = Callable[[int, bytes], None]
 
@@ -40,40 +40,38 @@ def _nameless_file() -> io.FileIO:
 
 
 class Captured:
-    """Descriptor 1 of this process, gathered in a file without a name."""
+    """Descriptor 1 of this process, gathered in a file without a name.
+
+    `tail` is the end of that file, at which native code looks, too.
+    """
 
     def __init__(self) -> None:
         """Redirects descriptor 1 to a file that `take` reads."""
-        self._read = 0
-        self._open()
-
-    def _open(self) -> None:
         with _nameless_file() as file:
-            descriptor = os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDWR | os.O_APPEND)
+            self._file = os.dup(file.fileno())
+        descriptor = os.open(f"/proc/self/fd/{self._file}", os.O_RDWR | os.O_APPEND)
+        self.tail = Tail(self._file)
         os.dup2(descriptor, 1)
-        self._file = descriptor
-        os.set_inheritable(descriptor, False)
+        os.close(descriptor)
+
+    def note_process(self) -> None:
+        """Another process may write from now on, also what memory does not show."""
+        self.tail.look_by_calls()
 
     def take(self) -> bytes:
         """The bytes written since the last call; usually none."""
-        end = os.lseek(self._file, 0, os.SEEK_END)
-        if end == self._read:
+        start, end = self.tail.unread()
+        if start == end:
             return b""
         pieces = []
-        while self._read < end:
-            piece = os.pread(self._file, min(end - self._read, 1 << 20), self._read)
+        while start < end:
+            piece = os.pread(self._file, min(end - start, 1 << 20), start)
             if not piece:
                 break
             pieces.append(piece)
-            self._read += len(piece)
+            start += len(piece)
+        self.tail.note_read(start)
         return b"".join(pieces)
-
-    def renew(self) -> None:
-        """Frees the space of a large file; to be called when no command of a task is left."""
-        if self._read > CAPTURED_BYTES_MAX:
-            os.close(self._file)
-            self._open()
-            self._read = 0
 
 
 class StrandBytes(io.RawIOBase):

@@ -60,6 +60,10 @@ class Capture(Protocol):
         """The bytes written since the last call."""
         ...
 
+    def note_process(self) -> None:
+        """Another process may write from now on."""
+        ...
+
 
 class WorkerProcess:
     """The strands of one worker process, and the connection they share."""

@@ -392,6 +392,9 @@ class Nothing:
         """Nothing."""
         return b""
 
+    def note_process(self) -> None:
+        """As nothing is read, it does not matter who writes."""
+
 
 def run_in_worker(
     body: Callable[[], Any], chance: random.Random | None = None, watch: bool = False

@@ -210,6 +210,28 @@ fn lines_before_a_held_task_come_out_while_it_runs() {
     place.expect_nobody(&ended.stderr);
 }
 
+/// Output that lay on disk was not counted when a strand before it ended in silence: it came out
+/// with the next line of the job, whenever that was.
+#[test]
+fn lines_behind_a_silent_task_come_out_when_that_ends() {
+    let place = Place::new();
+    let (silent, last) = (place.gate("silent"), place.gate("last"));
+    let script = format!(
+        "a = {}; b = {}; x = *b; c = {}; return *a + *c;",
+        shell(&format!("{}; echo 1", held("silent"))),
+        shell_printing("echo behind", ""),
+        shell(&format!("{}; {}; echo 2", done("begun"), held("last"))),
+    );
+    let live = place.start_script(&["-j4"], &script);
+    place.await_file("begun");
+    assert_eq!(live.unread(), "");
+    silent.release(1);
+    assert_eq!(live.line(), "behind");
+    last.release(1);
+    let ended = live.end();
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "3\n"));
+}
+
 #[test]
 fn lines_of_a_script_come_out_while_it_still_runs() {
     let place = Place::new();

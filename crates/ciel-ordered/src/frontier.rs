@@ -24,22 +24,28 @@ impl OrderedStream {
     /// The next bytes in serial order, at most `limit_bytes` (at least 1) of them; none when the
     /// frontier waits or all roots are done. Amortised constant work.
     pub fn take_ready(&mut self, limit_bytes: u64) -> Option<Chunk> {
-        let limit = limit_bytes.max(1);
-        loop {
-            self.begin_root()?;
+        self.advance()
+            .then(|| self.release_piece(limit_bytes.max(1)))
+    }
+
+    /// Moves the frontier over whatever has no bytes, as far as it can go; whether
+    /// [`take_ready`](Self::take_ready) would give bytes. Amortised constant work.
+    pub fn advance(&mut self) -> bool {
+        while self.begin_root().is_some() {
             match self.front() {
-                Front::Piece => return Some(self.release_piece(limit)),
+                Front::Piece => return true,
                 Front::Child(child) => self.enter(child),
                 Front::After => self.pass_item(),
-                Front::Waiting => return None,
+                Front::Waiting => return false,
                 Front::Finished => self.leave(),
                 Front::Stopped => self.stop(),
             }
         }
+        false
     }
 
-    /// The strand at which the frontier was after the last [`take_ready`](Self::take_ready); none
-    /// when all roots are done.
+    /// The strand at which the frontier was after the last [`advance`](Self::advance); none when all
+    /// roots are done.
     pub fn frontier(&self) -> Option<StrandKey> {
         let place = match self.at {
             NOWHERE => *self.roots.front()?,

@@ -28,6 +28,22 @@ fn drain(stream: &mut OrderedStream) -> String {
 }
 
 #[test]
+fn advance_moves_over_what_is_silent_and_takes_nothing() {
+    let mut stream = stream_with_root();
+    stream.spawn(ROOT, CHILD).unwrap();
+    stream.spawn(ROOT, OTHER).unwrap();
+    write(&mut stream, OTHER, "behind");
+    assert!(!stream.advance());
+    assert_eq!(stream.frontier(), Some(CHILD));
+    stream.close(CHILD).unwrap();
+    assert!(stream.advance() && stream.advance());
+    assert_eq!(stream.frontier(), Some(OTHER));
+    assert_eq!(stream.held_bytes(), 6);
+    assert_eq!(drain(&mut stream), "behind");
+    assert!(!stream.advance());
+}
+
+#[test]
 fn child_writing_late_prints_at_its_spawn_point() {
     let mut stream = stream_with_root();
     write(&mut stream, ROOT, "one ");

@@ -176,6 +176,7 @@ impl Core {
         self.effects = effects;
         if !is_look {
             self.look_for_output();
+            self.tell_held_of_rest(now);
         }
         reply
     }
@@ -318,17 +319,39 @@ impl Core {
         Turn::Begin(assignment, executor)
     }
 
-    /// Sends for the output thread if strands have changed so that it may have something to do.
+    /// Sends for the output thread if strands have changed so that it has something to do. Strands
+    /// without output leave the streams when the frontier passes them, in bulk.
     fn look_for_output(&mut self) {
-        let (output, errors) = (self.state().output(), self.state().errors());
-        let silent = output.held_bytes() == 0 && errors.held_bytes() == 0;
-        let changes = self.state().changes() - self.changes;
-        // Strands without output leave the streams when the frontier passes them, in bulk.
-        let is_awaited = !silent || !self.gate.is_empty();
-        let is_due = changes > 0 && is_awaited || changes >= SILENT_CHANGES_MAX;
-        if is_due || self.engine.has_held() {
-            self.changes = self.state().changes();
+        let state = self.state();
+        let changes = state.changes() - self.changes;
+        let is_silent = state.output().waiting_bytes() == 0 && state.errors().waiting_bytes() == 0;
+        if changes >= SILENT_CHANGES_MAX {
+            self.changes += changes;
             self.output_ready = true;
+        } else if changes > 0 && !(is_silent && self.gate.is_empty()) {
+            self.send_for_output_if_ready();
+        }
+    }
+
+    /// Moves the frontier as far as it can go, and sends for the output thread if there are bytes
+    /// or a task has its turn. Whoever changed a strand looks here, under the lock that it has, so
+    /// that the thread is never woken for nothing.
+    pub(crate) fn send_for_output_if_ready(&mut self) {
+        let state = self.engine.state_mut();
+        let has_output = state.output_mut().advance();
+        let has_errors = state.errors_mut().advance();
+        let stopping = |attempt| self.engine.is_stopping(attempt);
+        let has_turn = self.gate.is_due(self.engine.state().output(), stopping);
+        self.output_ready |= has_output || has_errors || has_turn;
+    }
+
+    /// Says that the frontier rests if tasks are held until it moves.
+    fn tell_held_of_rest(&mut self, now: Micros) {
+        if self.engine.has_held() {
+            self.send_for_output_if_ready();
+            if !self.output_ready {
+                self.tell(now, Event::FrontierMoved { rests: true });
+            }
         }
     }
 
@@ -343,17 +366,21 @@ impl Core {
         after: u64,
         piece: impl Into<ciel_ordered::Piece>,
     ) -> Result<(), String> {
-        self.output_ready = true;
         let piece = piece.into();
         let key = ciel_ordered::StrandKey(strand.0);
         if !self.state().output().has_place(key) {
             match piece {
                 ciel_ordered::Piece::Bytes(bytes) => self.history.log(task, "stdout", &bytes),
-                ciel_ordered::Piece::Extent(extent) => self.unplaced.push(extent),
+                ciel_ordered::Piece::Extent(extent) => {
+                    self.unplaced.push(extent);
+                    self.output_ready = true;
+                }
             }
             return Ok(());
         }
-        self.state_mut().write(strand, after, piece)
+        let written = self.state_mut().write(strand, after, piece);
+        self.send_for_output_if_ready();
+        written
     }
 
     /// The same for an ordered file.
@@ -368,14 +395,15 @@ impl Core {
         if sink == Sink::OUTPUT || !self.state().output().has_place(key) {
             return self.write(strand, task, after, piece);
         }
-        self.output_ready = true;
-        self.state_mut().write_file(strand, after, sink, piece)
+        let written = self.state_mut().write_file(strand, after, sink, piece);
+        self.send_for_output_if_ready();
+        written
     }
 
     /// The same for standard error, if that is ordered.
     pub(crate) fn write_error(&mut self, strand: StrandKey, after: u64, bytes: Vec<u8>) {
-        self.output_ready = true;
         self.state_mut().write_error(strand, after, bytes.into());
+        self.send_for_output_if_ready();
     }
 
     /// A task waits from now on until the serial order has reached it.
@@ -384,8 +412,9 @@ impl Core {
         strand: StrandKey,
         attempt: AttemptKey,
     ) -> oneshot::Receiver<Causes> {
-        self.output_ready = true;
-        self.gate.wait(strand, attempt)
+        let turn = self.gate.wait(strand, attempt);
+        self.send_for_output_if_ready();
+        turn
     }
 
     /// A task that waits for its turn does so no longer.

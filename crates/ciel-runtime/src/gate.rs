@@ -21,6 +21,12 @@ struct Waiting {
     turn: oneshot::Sender<Causes>,
 }
 
+impl Waiting {
+    fn has_turn(&self, stream: &OrderedStream) -> bool {
+        stream.frontier() == Some(self.strand) || !stream.has_place(self.strand)
+    }
+}
+
 /// All tasks that wait for their turns.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
@@ -48,6 +54,16 @@ impl Gate {
         self.waiting.is_empty()
     }
 
+    /// Whether [`open`](Gate::open) would let any go.
+    pub(crate) fn is_due(
+        &self,
+        stream: &OrderedStream,
+        is_stopping: impl Fn(AttemptKey) -> bool,
+    ) -> bool {
+        let is_due = |waiting: &Waiting| waiting.has_turn(stream) && !is_stopping(waiting.attempt);
+        self.waiting.iter().any(is_due)
+    }
+
     /// A task is stopped, and waits no longer.
     pub(crate) fn stop(&mut self, attempt: AttemptKey) {
         self.waiting.retain(|waiting| waiting.attempt != attempt);
@@ -61,12 +77,8 @@ impl Gate {
         causes: Causes,
         is_stopping: impl Fn(AttemptKey) -> bool,
     ) {
-        let frontier = stream.frontier();
-        let come = |waiting: &mut Waiting| {
-            let is_reached = frontier == Some(waiting.strand);
-            let has_turn = is_reached || !stream.has_place(waiting.strand);
-            has_turn && !is_stopping(waiting.attempt)
-        };
+        let come =
+            |waiting: &mut Waiting| waiting.has_turn(stream) && !is_stopping(waiting.attempt);
         for waiting in self.waiting.extract_if(.., come) {
             // One that has stopped waiting does not mind.
             let _ = waiting.turn.send(causes);
@@ -107,10 +119,12 @@ mod tests {
         let (mut gate, mut stream) = (Gate::default(), stream());
         let mut turn = gate.wait(StrandKey(3), attempt(3));
         assert_eq!(stream.take_ready(1), None);
+        assert!(!gate.is_due(&stream, never));
         gate.open(&stream, None, never);
         assert!(turn.try_recv().is_err() && !gate.is_empty());
         stream.close(ciel_ordered::StrandKey(2)).unwrap();
         assert_eq!(stream.take_ready(1), None);
+        assert!(gate.is_due(&stream, never));
         gate.open(&stream, Some(Sequence(7)), never);
         assert_eq!(turn.try_recv(), Ok(Some(Sequence(7))));
         assert!(gate.is_empty());

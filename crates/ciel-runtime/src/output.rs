@@ -19,10 +19,6 @@ use crate::error::RunError;
 use crate::flat_file::FlatFileError;
 use crate::released::Released;
 
-/// How long the thread rests when it was woken for nothing: strands that have written may stand
-/// behind ones that run, and those report often.
-const REST: std::time::Duration = std::time::Duration::from_micros(500);
-
 /// Bytes of log from which on a snapshot is made, if it is larger than the last one besides.
 const LOG_BYTES_MIN: u64 = 64 << 20;
 
@@ -82,14 +78,10 @@ pub(crate) fn run_thread(engine: &Engine) -> Result<(), Closed> {
         tell_of_frontier(engine, nothing);
         put_out(engine, batch, released.as_mut())?;
         take_snapshot(engine, released.as_mut(), log_bytes_min)?;
-        match (nothing, closed) {
-            (true, true) => {
-                // The end of the run may be shown from the file.
-                released.iter_mut().for_each(Released::note_digest);
-                return Ok(());
-            }
-            (true, false) => std::thread::sleep(REST),
-            (false, _) => {}
+        if nothing && closed {
+            // The end of the run may be shown from the file.
+            released.iter_mut().for_each(Released::note_digest);
+            return Ok(());
         }
     }
 }
@@ -344,25 +336,23 @@ pub(crate) fn spill_excess(engine: &Engine) {
 
 fn write_down(engine: &Engine, stream_of: StreamOf, spill: Spill) {
     let written = engine.folder.spill().append(&spill.bytes);
-    let mut core = engine.lock();
-    let stream = stream_of(core.state_mut());
-    match written {
-        Ok(extent) => {
-            let extent = ordered(extent);
-            if stream.replace(spill.ticket, extent).is_err() {
-                drop(core);
-                release(engine, extent);
-            }
-        }
-        Err(error) => {
+    let refused = engine.with(|core, _| {
+        let stream = stream_of(core.state_mut());
+        let refused = match &written {
+            Ok(extent) => stream.replace(spill.ticket, ordered(*extent)).is_err(),
             // The disk is full: the bytes stay in memory, with a warning.
-            let _ = stream.put_back(spill);
-            drop(core);
+            Err(_) => stream.put_back(spill).is_err(),
+        };
+        core.send_for_output_if_ready();
+        refused
+    });
+    match written {
+        Ok(extent) if refused => release(engine, ordered(extent)),
+        Ok(_) => {}
+        Err(error) => {
             engine.heed(&error);
-            engine.warn(
-                None,
-                &format!("buffered output cannot be spilled and stays in memory: {error}"),
-            );
+            let cannot = "buffered output cannot be spilled and stays in memory";
+            engine.warn(None, &format!("{cannot}: {error}"));
         }
     }
 }

@@ -22,6 +22,7 @@ _OPS = {name: op for name, op in dis.opmap.items() if op < 256}
 _CONSTANTS = frozenset(dis.hasconst) & frozenset(_OPS.values())
 _ATTRIBUTES = frozenset(_OPS[name] for name in ("LOAD_ATTR", "LOAD_METHOD") if name in _OPS)
 _GLOBAL, _IMPORT, _LONGER = _OPS["LOAD_GLOBAL"], _OPS["IMPORT_NAME"], _OPS["EXTENDED_ARG"]
+_STORE = _OPS["STORE_ATTR"]
 _NOTED = re.compile(b"[" + re.escape(bytes({*_CONSTANTS, _GLOBAL, _IMPORT})) + b"]", re.DOTALL)
 _SHIFTED = sys.version_info >= (3, 12)
 """Whether the name of an attribute is the argument without its lowest bit."""
@@ -33,6 +34,17 @@ _IN_BODIES = frozenset({"__doc__", "__firstlineno__", "__static_attributes__"})
 
 COMPUTING = frozenset({"eval", "exec", "globals", "__import__", "compile", "import_module"})
 """Functions of Python by which code reaches what its names do not say."""
+
+_BEYOND = frozenset(
+    {"__globals__", "__subclasses__", "f_builtins", "f_globals", "get_objects", "get_referrers"}
+)
+"""Attributes that do the same, whatever they are taken of."""
+
+_LOOKING = frozenset(
+    "__annotations__ __doc__ co_firstlineno f_lineno findsource getcomments getdoc getframeinfo "
+    "getfullargspec getsource getsourcelines get_annotations get_type_hints signature".split()
+)
+"""Names by which code looks at the text of code: docstrings, annotations, lines."""
 
 Path = tuple[str, ...]
 
@@ -48,12 +60,13 @@ class Import(NamedTuple):
 class Names(NamedTuple):
     """What code names: global variables with the attributes that it takes of them, and imports.
 
-    `computes` is whether it may reach more than that.
+    `computes` is whether it may reach more than that, `looks` whether the text of code counts, too.
     """
 
     paths: tuple[Path, ...]
     imports: tuple[Import, ...]
     computes: bool
+    looks: bool
 
 
 class Noted:
@@ -174,10 +187,12 @@ def names_of(code: types.CodeType, noted: Noted | None = None) -> Names:
     noted = Noted() if noted is None else noted
     paths: dict[Path, None] = {}
     imports: list[Import] = []
-    computes = False
+    computes = looks = False
     for part in codes_of(code):
         if not part.co_flags & _IS_FUNCTION:
             paths.update(dict.fromkeys(_paths_of_body(part)))
+        computes = computes or not _BEYOND.isdisjoint(part.co_names)
+        looks = looks or not _looking_in(part).isdisjoint(part.co_names)
         imports_any = False
         for place, op, argument in noted.of(part):
             if op == _GLOBAL:
@@ -188,7 +203,31 @@ def names_of(code: types.CodeType, noted: Noted | None = None) -> Names:
         if "getattr" in part.co_names or "modules" in part.co_names:
             computes = computes or _computes(part)
     ends = {end for path in paths for end in (path[0], path[-1])}
-    return Names(tuple(paths), tuple(imports), computes or not COMPUTING.isdisjoint(ends))
+    computes = computes or not COMPUTING.isdisjoint(ends)
+    return Names(tuple(paths), tuple(imports), computes, looks)
+
+
+def _looking_in(code: types.CodeType) -> frozenset[str]:
+    """Bodies of modules and classes store their docstrings and annotations."""
+    return _LOOKING if code.co_flags & _IS_FUNCTION else _LOOKING - {"__doc__", "__annotations__"}
+
+
+def is_computing(function: Any) -> bool:
+    """Whether a function of Python computes names, under whichever name the program has it."""
+    name = getattr(function, "__name__", "")
+    owner = getattr(function, "__module__", "")
+    return owner in ("builtins", "importlib") and (name in COMPUTING or name == "getattr")
+
+
+def assigned_attributes(code: types.CodeType) -> set[str]:
+    """Names of the attributes that the code assigns, of whatever."""
+    found = set()
+    for part in codes_of(code):
+        raw = part.co_code
+        for place, op in enumerate(raw[::2]):
+            if op == _STORE:
+                found.add(part.co_names[_argument(raw, place)])
+    return found
 
 
 def codes_of(code: types.CodeType) -> Iterator[types.CodeType]:

@@ -6,10 +6,11 @@ It knows no files. Read next: `_values.py`.
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import enum
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ciel._values import Values
@@ -24,24 +25,36 @@ _TEXT = frozenset(
 )
 
 
+_DUMP: Callable[[type], Any] = vars(abc)["_get_dump"]
+"""What an abstract class knows of others: weak references to those that are registered, first."""
+
+
 def parts_of_class(found: type, values: Values) -> Iterator[bytes]:
     """Bytes that are equal in every process for a class that does the same."""
     yield found.__name__.encode()
     for base in (*found.__bases__, type(found)):
         yield values.digest(base)
+    if isinstance(found, abc.ABCMeta):
+        yield b" ".join(_registered(found))
     for name, text in _annotations(found):
         yield f"{name}: {text}".encode()
     yield from _fields(found, values)
     is_enum = issubclass(found, enum.Enum)
     for name, value in found.__dict__.items():
-        if name in _TEXT or isinstance(value, (types.GetSetDescriptorType, found)):
+        if name in _TEXT or _is_generated(value, found):
             continue
-        if isinstance(value, types.MemberDescriptorType) or _is_generated(value, found):
+        if isinstance(value, (types.GetSetDescriptorType, types.MemberDescriptorType)):
             continue
         if is_enum and _is_member(value, found):
             continue
         yield name.encode()
         yield values.digest(value)
+
+
+def _registered(found: type) -> list[bytes]:
+    """Names of the classes that are registered as if they were derived of an abstract one."""
+    classes = (one() for one in _DUMP(found)[0])
+    return sorted(f"{one.__module__}.{one.__qualname__}".encode() for one in classes if one)
 
 
 def _annotations(found: type) -> Iterator[tuple[str, str]]:
@@ -60,7 +73,7 @@ def _fields(found: type, values: Values) -> Iterator[bytes]:
         for field in dataclasses.fields(found):
             flags = (field.name, field.init, field.repr, field.hash, field.compare, field.kw_only)
             yield repr(flags).encode()
-            for default in (field.default, field.default_factory):
+            for default in (field.default, field.default_factory, field.metadata or None):
                 if default is not dataclasses.MISSING:
                     yield values.digest(default)
     if issubclass(found, enum.Enum):

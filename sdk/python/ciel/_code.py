@@ -26,7 +26,7 @@ from ciel._faults import explained, largest
 from ciel._freeze import by_value
 from ciel._globals import check_unchanged, readings_of, take_readings
 from ciel._project import is_project
-from ciel._reached import Piece, forget, reached
+from ciel._reached import Piece, forget, note_empty, reached
 from ciel._warnings import advise
 
 CAPTURED_BYTES_MAX = 1 << 20
@@ -296,6 +296,7 @@ def _identified(module: types.ModuleType, before: set[str]) -> types.ModuleType:
     """The module, its tasks identified as they are after the import; before it there were those."""
     for name in sys.modules.keys() - before:
         if is_project(sys.modules[name]):
+            note_empty(sys.modules[name])
             for task in _tasks_of(sys.modules[name]):
                 readings_of(task.function)
     for task in _tasks_of(module):

@@ -10,19 +10,22 @@ of its module. It runs no code of the program but properties of its values. Read
 
 from __future__ import annotations
 
+import builtins
 import functools
 import hashlib
+import os
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ciel._bytecode import Names, Noted, Path, names_of, parts_of
+from ciel._bytecode import Names, Noted, Path, assigned_attributes, is_computing, names_of, parts_of
 from ciel._call import Definition, TaskFunction
 from ciel._classes import parts_of_class
+from ciel._globals import is_empty, is_watched
 from ciel._libraries import version_of
 from ciel._project import is_project_file
-from ciel._sources import Module, Source, source_of, whole_module
+from ciel._sources import Module, Source, is_module_of, source_of, whole_module
 from ciel._values import Values
 
 DIGEST_BYTES = 16
@@ -38,10 +41,11 @@ class Piece(NamedTuple):
 
 
 class Local(NamedTuple):
-    """A piece, and what it leads to."""
+    """A piece, what it leads to, and whether the text of code counts for it."""
 
     piece: Piece
     leads_to: tuple[Any, ...]
+    looks: bool = False
 
 
 class Constant(NamedTuple):
@@ -52,6 +56,11 @@ class Constant(NamedTuple):
 
 
 _MISSING = object()
+_BUILT_IN = (types.BuiltinFunctionType, types.MethodDescriptorType)
+_CALLABLE = (types.FunctionType, types.BuiltinFunctionType)
+_EMPTY: set[tuple[int, str]] = set()
+"""Global variables of modules, which stay, that were empty containers when those were imported."""
+
 _LOCAL: dict[Any, tuple[Any, Local]] = {}
 """By key, with the object itself, so that no other gets its address."""
 
@@ -62,7 +71,7 @@ def reached(function: Callable[..., Any], version: str | None = None) -> list[Pi
     `version` stands for the code of the function itself.
     """
     first = _local(function)
-    piece = first.piece
+    piece, looks = first.piece, first.looks
     if version is not None:
         piece = piece._replace(digest=digest_of([b"version", version.encode()]))
     seen, waiting, found = {_key(function)}, [*first.leads_to], {}
@@ -74,7 +83,30 @@ def reached(function: Callable[..., Any], version: str | None = None) -> list[Pi
         local = _local(target)
         found[(local.piece.name, local.piece.file, local.piece.digest)] = local.piece
         waiting += local.leads_to
+        looks = looks or local.looks
+    if looks:
+        found.update(_texts([piece, *found.values()]))
     return [piece, *(found[key] for key in sorted(found))]
+
+
+def _texts(pieces: list[Piece]) -> Iterator[tuple[tuple[str, str, bytes], Piece]]:
+    """The files of the program that pieces are in, as pieces by their keys."""
+    for file in {piece.file for piece in pieces if is_project_file(piece.file)}:
+        piece = Piece(f"text of {os.path.basename(file)}", file, 1, _digest_of_text(file))
+        yield (piece.name, piece.file, piece.digest), piece
+
+
+@functools.cache
+def _digest_of_text(file: str) -> bytes:
+    return digest_of([Source(file).data])
+
+
+def note_empty(module: types.ModuleType) -> None:
+    """The module was imported now: what is empty counts as empty, however it is filled later."""
+    namespace = vars(module)
+    for name, value in namespace.items():
+        if is_watched(value) and is_empty(value):
+            _EMPTY.add((id(namespace), name))
 
 
 def functions_reached(function: Callable[..., Any]) -> Iterator[types.FunctionType]:
@@ -129,7 +161,7 @@ def _made(target: Any) -> Local:
         return _constant(target)
     if isinstance(target, type):
         return _class(target)
-    return _foreign(getattr(target, "__module__", None) or type(target).__module__, ())
+    return _foreign(getattr(target, "__module__", None) or type(target).__module__)
 
 
 def _task(task: TaskFunction) -> Local:
@@ -143,9 +175,8 @@ def _task(task: TaskFunction) -> Local:
 
 def _function(function: types.FunctionType) -> Local:
     code = function.__code__
-    captured = [value for _, value in _captured(function)]
     if not _is_of_project(function):
-        return _foreign(function.__globals__.get("__name__") or "", captured)
+        return _foreign_function(function)
     noted = Noted()
     names = names_of(code, noted)
     values = Values(_home(function))
@@ -153,19 +184,27 @@ def _function(function: types.FunctionType) -> Local:
     parts.append(values.digest((function.__defaults__, function.__kwdefaults__)))
     for name, value in _captured(function):
         parts += [name.encode(), values.digest(value)]
-    wrapped = getattr(function, "__wrapped__", None)
-    if wrapped is not None:
-        values.digest(wrapped)
+    for name, value in _attributes(function):
+        parts += [name.encode(), values.digest(value)]
     leads_to = [*values.leads_to]
     for target, text in _named(names, function.__globals__):
         parts.append(text)
         leads_to.append(target)
     leads_to += _imported(names, function.__globals__)
-    if names.computes:
+    if names.computes or _computes_by_another_name(names, function.__globals__):
         leads_to += _all_of(function.__globals__)
     line = code.co_firstlineno
     piece = Piece(function.__qualname__, code.co_filename, line, digest_of(parts))
-    return Local(piece, tuple(leads_to))
+    return Local(piece, tuple(leads_to), names.looks)
+
+
+def _computes_by_another_name(names: Names, namespace: dict[str, Any]) -> bool:
+    """Whether a global is a function that computes names, under a name of the program."""
+    for path in names.paths:
+        value = namespace.get(path[0])
+        if isinstance(value, _CALLABLE) and path[0] != value.__name__ and is_computing(value):
+            return True
+    return False
 
 
 def _home(function: Any) -> Module | None:
@@ -190,28 +229,43 @@ def _captured(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
             continue
 
 
+def _attributes(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """Attributes of the function itself, without those that it assigns, such as a counter."""
+    if function.__dict__:
+        assigned = assigned_attributes(function.__code__)
+        yield from ((name, one) for name, one in function.__dict__.items() if name not in assigned)
+
+
 def _named(names: Names, namespace: dict[str, Any]) -> Iterator[tuple[Any, bytes]]:
     """What paths of names lead to, each with a text that says which that is."""
     for path in names.paths:
-        value = namespace.get(path[0], _MISSING)
-        if value is _MISSING:  # a built-in name, or assigned later
-            continue
-        target = _at(path, value, namespace)
-        if target is not None:
-            yield target, ".".join(path).encode() + b"=" + _title(target)
+        value, where = namespace.get(path[0], _MISSING), namespace
+        if value is _MISSING:  # built in, perhaps by the program, or assigned later
+            where = builtins.__dict__
+            value = where.get(path[0], _MISSING)
+            if value is _MISSING or getattr(value, "__module__", "builtins") == "builtins":
+                continue
+        target, text = _at(path, value, where)
+        yield target, text
+        if isinstance(target, Module):
+            names_inside = (name for name in path[1:] if is_module_of(target.name, name))
+            yield from ((Module(f"{target.name}.{name}"), text) for name in names_inside)
 
 
-def _at(path: Path, value: Any, namespace: dict[str, Any]) -> Any:
-    """The target at the end of a path: attributes are followed through modules of the program."""
-    name = path[0]
+def _at(path: Path, value: Any, namespace: dict[str, Any]) -> tuple[Any, bytes]:
+    """The target at the end of a path, with a text that says which: attributes are followed through
+    modules of the program.
+    """
+    name, written = path[0], ".".join(path).encode() + b"="
     for attribute in path[1:]:
         if not isinstance(value, types.ModuleType) or not _is_project_module(value):
             break
         namespace, name = value.__dict__, attribute
         if attribute not in namespace:  # made when it is asked for, or a module not imported yet
-            return Module(value.__name__)
+            return Module(value.__name__), written + value.__name__.encode()
         value = namespace[attribute]
-    return _target(value, namespace, name)
+    target = _target(value, namespace, name)
+    return target, written + _title(value if isinstance(value, _BUILT_IN) else target)
 
 
 def _target(value: Any, namespace: dict[str, Any], name: str) -> Any:
@@ -221,16 +275,23 @@ def _target(value: Any, namespace: dict[str, Any], name: str) -> Any:
         return value.function
     if isinstance(value, (types.FunctionType, type, TaskFunction)):
         return value
-    if isinstance(value, (types.BuiltinFunctionType, types.MethodDescriptorType)):
+    if isinstance(value, _BUILT_IN) and not _is_bound(value):
         return Module(getattr(value, "__module__", None) or "builtins")
     return Constant(namespace, name)
+
+
+def _is_bound(value: Any) -> bool:
+    """Whether a built-in function is a method of some object, which counts."""
+    owner = getattr(value, "__self__", None)
+    return owner is not None and not isinstance(owner, types.ModuleType)
 
 
 def _title(target: Any) -> bytes:
     if isinstance(target, (Constant, Module)):
         return target.name.encode()
     inner = target.function if isinstance(target, TaskFunction) else target
-    return f"{inner.__module__}.{inner.__qualname__}".encode()
+    module = getattr(inner, "__module__", None) or "builtins"
+    return f"{module}.{inner.__qualname__}".encode()
 
 
 def _is_project_module(module: types.ModuleType) -> bool:
@@ -251,7 +312,7 @@ def _imported(names: Names, namespace: dict[str, Any]) -> Iterator[Module]:
             module = f"{base}.{module}" if module else base
         yield Module(module)
         for name in taken:
-            if f"{module}.{name}" in sys.modules:
+            if is_module_of(module, name):
                 yield Module(f"{module}.{name}")
 
 
@@ -270,7 +331,7 @@ def _class(found: type) -> Local:
     file = getattr(sys.modules.get(found.__module__), "__file__", None)
     in_project = found.__module__ == "__main__" or file is not None and is_project_file(file)
     if not in_project:
-        return _foreign(found.__module__, ())
+        return _foreign(found.__module__)
     source = source_of(found.__module__)
     values = Values(Module(found.__module__) if source is not None else None)
     parts = [*parts_of_class(found, values)]
@@ -285,7 +346,10 @@ def _constant(constant: Constant) -> Local:
     source = source_of(module)
     place = _place_of_constant(name, namespace[name], source)
     values = Values(Module(module) if source is not None else None)
-    piece = Piece(name, *place, digest_of([values.digest(namespace[name])]))
+    value = namespace[name]
+    if (id(namespace), name) in _EMPTY:
+        value = [type(value), getattr(value, "default_factory", None)]
+    piece = Piece(name, *place, digest_of([values.digest(value)]))
     return Local(piece, tuple(values.leads_to))
 
 
@@ -308,21 +372,31 @@ def _place_of_constant(name: str, value: Any, source: Source | None) -> tuple[st
 def _module(name: str) -> Local:
     source = source_of(name)
     if source is None:
-        return _foreign(name, ())
-    parts, imports = whole_module(name, source)
-    targets = [Module(target) for target in imports]
-    piece = Piece(f"module {name}", source.file, 1, digest_of(parts))
-    return Local(piece, tuple(targets))
+        return _foreign(name)
+    whole = whole_module(name, source)
+    targets = [Module(target) for target in whole.imports]
+    piece = Piece(f"module {name}", source.file, 1, digest_of(whole.parts))
+    return Local(piece, tuple(targets), whole.looks)
 
 
-def _foreign(module: str, captured: Iterable[Any]) -> Local:
-    """A package by its version; what one of its functions captures may be of the program."""
+def _foreign(module: str) -> Local:
+    """A package by its version."""
     package, version = _version(module)
+    return Local(Piece(f"{package} {version}".strip(), "", 0, digest_of([version.encode()])), ())
+
+
+def _foreign_function(function: types.FunctionType) -> Local:
+    """A function of a package by its version; what it captures may be of the program and counts."""
+    module = function.__globals__.get("__name__") or ""
+    captured = [*_captured(function)]
+    if not captured:
+        return _foreign(module)
     values = Values(None)
-    for value in captured:
-        values.digest(value)
-    piece = Piece(f"{package} {version}".strip(), "", 0, digest_of([version.encode()]))
-    return Local(piece, tuple(values.leads_to))
+    parts = [_version(module)[1].encode()]
+    for name, value in captured:
+        parts += [name.encode(), values.digest(value)]
+    piece = Piece(function.__qualname__, "", 0, digest_of(parts))
+    return Local(piece, (Module(module), *values.leads_to))
 
 
 @functools.cache

@@ -11,7 +11,8 @@ import importlib.util
 import re
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
+from importlib.machinery import ModuleSpec
+from typing import Any, NamedTuple
 
 from ciel._bytecode import names_of, parts_of
 from ciel._project import is_project_file
@@ -29,9 +30,10 @@ class Module(NamedTuple):
 class Source:
     """The file of a module of the program."""
 
-    def __init__(self, file: str) -> None:
-        """Reads nothing yet."""
+    def __init__(self, file: str, loader: Any = None) -> None:
+        """Reads nothing yet; the loader reads a file that is inside of another, as of zip."""
         self.file = file
+        self._loader = loader
 
     @functools.cached_property
     def data(self) -> bytes:
@@ -40,6 +42,12 @@ class Source:
             with open(self.file, "rb") as file:
                 return file.read()
         except OSError:
+            return self._loaded()
+
+    def _loaded(self) -> bytes:
+        try:
+            return bytes(self._loader.get_data(self.file))
+        except (AttributeError, OSError):
             return b""
 
     @functools.cached_property
@@ -74,27 +82,61 @@ def source_of(module: str) -> Source | None:
     """The file of a module of the program, imported or not; `None` if it is not of the program."""
     known = sys.modules.get(module)
     if known is not None:
-        file = getattr(known, "__file__", None)
+        file, loader = getattr(known, "__file__", None), getattr(known, "__loader__", None)
     else:
-        try:
-            spec = importlib.util.find_spec(module)
-        except (ImportError, ValueError, AttributeError):
-            return None
+        spec = _spec_of(module)
         file = spec.origin if spec is not None and spec.has_location else None
-    return Source(file) if file is not None and is_project_file(file) else None
+        loader = getattr(spec, "loader", None)
+    return Source(file, loader) if file is not None and is_project_file(file) else None
 
 
-def whole_module(name: str, source: Source) -> tuple[list[bytes], list[str]]:
-    """A module as parts, and the names of those that it imports; one of C counts by its bytes."""
+def _spec_of(module: str) -> ModuleSpec | None:
+    """How a module would be imported, if it can be; this imports the packages that it is in."""
+    try:
+        return importlib.util.find_spec(module)
+    except Exception:  # whatever the code of such a package does
+        return None
+
+
+@functools.cache
+def is_module_of(package: str, name: str) -> bool:
+    """Whether a name of a package of the program is a module, imported or not."""
+    if source_of(package) is None and not _is_folder(package):
+        return False
+    return source_of(f"{package}.{name}") is not None or _is_folder(f"{package}.{name}")
+
+
+def _is_folder(package: str) -> bool:
+    """Whether it is a folder of modules of the program that has no file of its own."""
+    known = sys.modules.get(package)
+    if known is not None:
+        paths = [] if getattr(known, "__file__", None) else getattr(known, "__path__", None) or []
+    else:
+        spec = _spec_of(package)
+        paths = [] if spec is None or spec.origin else spec.submodule_search_locations or []
+    return any(is_project_file(path) for path in paths)
+
+
+class Whole(NamedTuple):
+    """A module as parts, the names of those that it imports, and whether it looks at its text."""
+
+    parts: list[bytes]
+    imports: list[str]
+    looks: bool
+
+
+def whole_module(name: str, source: Source) -> Whole:
+    """All of a module; one of C counts by its bytes."""
     if not source.file.endswith(".py"):
-        return [source.data], []
+        return Whole([source.data], [], False)
     try:
         code = compile(source.data, source.file, "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
-        return [source.data], []
+        return Whole([source.data], [], False)
     is_package = source.file.endswith("__init__.py")
     package = name if is_package else name.rpartition(".")[0]
-    return [*parts_of(code)], [*_imports(names_of(code).imports, package)]
+    names = names_of(code)
+    return Whole([*parts_of(code)], [*_imports(names.imports, package)], names.looks)
 
 
 @functools.cache
@@ -107,7 +149,7 @@ def files_of(module: str) -> tuple[str, ...]:
         source = None if name in found else source_of(name)
         if source is not None:
             found[name] = source.file
-            ahead += whole_module(name, source)[1]
+            ahead += whole_module(name, source).imports
     return tuple(sorted(set(found.values())))
 
 
@@ -118,4 +160,4 @@ def _imports(imports: tuple[tuple[int, str, tuple[str, ...]], ...], package: str
             base = ".".join(parts[: len(parts) - level + 1])
             module = f"{base}.{module}" if module else base
         yield module
-        yield from (f"{module}.{name}" for name in names if source_of(f"{module}.{name}"))
+        yield from (f"{module}.{name}" for name in names if is_module_of(module, name))

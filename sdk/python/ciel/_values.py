@@ -1,9 +1,10 @@
 """Values that code names, captures or has as defaults, as digests; functions in them are followed.
 
 Plain data counts by content, wherever it is nested. A function, class or module counts by its name
-here, and is listed in `leads_to`. An instance of a class of the program counts by its attributes.
-Of any other object only its type is known, so the module where the program makes it counts as a
-whole. It knows no code. Read next: `_reached.py`.
+here, and is listed in `leads_to`. An instance of a class of the program counts by its attributes,
+any other object by what pickle would copy of it. What pickle cannot copy is known by its type only,
+so the module where the program makes it counts as a whole. It knows no code. Read next:
+`_reached.py`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from __future__ import annotations
 import enum
 import functools
 import hashlib
+import os
+import sys
 import types
-from collections import OrderedDict, defaultdict, deque
+from collections import deque
+from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
@@ -27,12 +31,24 @@ from ciel._sources import Module
 PARTS_MAX = 100_000
 """Parts of one value that are looked at; what has more counts by the module that makes it."""
 
+DEPTH_MAX = 50
+"""Containers and objects in each other that are looked at; what is deeper counts likewise."""
+
 _PRINTED = (
-    *(int, float, complex, str, bool, bytes, type(None), type(...), range, slice),
+    *(int, float, complex, str, bool, type(None), type(...), range, slice),
     *(Decimal, Fraction, date, datetime, time, timedelta, timezone, UUID),
 )
-_BY_TYPE = frozenset({"_thread", "logging", "threading", "_contextvars", "contextvars", "weakref"})
-"""Modules of Python whose objects hold nothing that results depend on."""
+_BY_TYPE = frozenset({"lock", "RLock", "_RLock", "Condition", "Semaphore", "BoundedSemaphore"})
+"""Classes of `threading` whose objects hold nothing that results depend on; nor do loggers."""
+
+_ATOMS = (int, float, complex, str, bytes)
+
+PROTOCOL = 4
+"""The protocol of pickle whose copies count: without buffers that lie outside of them."""
+
+
+class _Unknown(Exception):
+    """An object has a part that pickle cannot copy."""
 
 
 class Values:
@@ -44,6 +60,7 @@ class Values:
         self.leads_to: list[Any] = []
         self._open: set[int] = set()
         self._left = PARTS_MAX
+        self._copying = False
 
     def digest(self, value: Any) -> bytes:
         """A digest of the value, in 16 bytes."""
@@ -54,6 +71,8 @@ class Values:
         type_ = type(value)
         if isinstance(value, enum.Enum):
             return self._lead(type_) + b"." + value.name.encode()
+        if isinstance(value, bytes) and type_ is bytes:
+            return b"bytes " + value
         if type_ in _PRINTED or isinstance(value, PurePath):
             return f"{type_.__name__} {value!r}".encode()
         if isinstance(value, (types.FunctionType, type, TaskFunction)):
@@ -62,7 +81,7 @@ class Values:
             return self._lead(value.function)
         if id(value) in self._open:  # it contains itself
             return b"again"
-        if self._left < 0:
+        if self._left < 0 or len(self._open) >= DEPTH_MAX:
             return self._by_home(type_)
         self._open.add(id(value))
         try:
@@ -73,20 +92,32 @@ class Values:
     def _text_inside(self, value: Any, type_: Any) -> bytes:
         if isinstance(value, types.ModuleType):
             return self._module(value)
-        if isinstance(value, (dict, OrderedDict, defaultdict, types.MappingProxyType)):
-            inside = [part for item in value.items() for part in item]
+        content = self._content(value, type_)
+        if content is not None and kind_of(type_) is Kind.INSTANCE:
+            return content + self._lead(type_) + self._attributes(value, type_)
+        if content is not None:
+            return content
+        inner = _inner(value)
+        if inner is not None:
+            return self._all(type_, inner)
+        return self._object(value, type_)
+
+    def _content(self, value: Any, type_: Any) -> bytes | None:
+        """What is in a container; `None` if it is none."""
+        if isinstance(value, (dict, types.MappingProxyType)):
+            items = dict.items(value) if isinstance(value, dict) else value.items()
+            inside = [part for item in items for part in item]
             inside.append(getattr(value, "default_factory", None))
             return self._all(type_, inside)
-        if isinstance(value, (list, tuple, deque)):
+        if isinstance(value, deque):
+            return self._all(type_, [*value, value.maxlen])
+        if isinstance(value, (list, tuple)):
             return self._all(type_, value)
         if isinstance(value, (set, frozenset)):
             return _name(type_) + b"".join(sorted(self.digest(part) for part in value))
         if isinstance(value, (bytearray, memoryview)):
             return _name(type_) + bytes(value)
-        inner = _inner(value)
-        if inner is not None:
-            return self._all(type_, inner)
-        return self._object(value, type_)
+        return None
 
     def _all(self, type_: type[Any], parts: Any) -> bytes:
         return _name(type_) + b"".join(self.digest(part) for part in parts)
@@ -94,27 +125,53 @@ class Values:
     def _object(self, value: Any, type_: Any) -> bytes:
         kind = kind_of(type_)
         if kind is Kind.ARRAY and value.dtype.hasobject is False:
-            about = f"{value.shape} {value.dtype.str}".encode()
+            about = f"{value.shape} {value.dtype.str} {value.dtype}".encode()
             return about + hashlib.blake2b(value.tobytes()).digest()
         if kind is Kind.INSTANCE:
-            slots = [
-                getattr(value, name, None)
-                for base in type_.__mro__
-                for name in base.__dict__.get("__slots__", ())
-                if name not in ("__dict__", "__weakref__")
-            ]
-            return self._lead(type_) + self._all(type_, [vars_of(value), slots])
+            return self._lead(type_) + self._attributes(value, type_)
         if isinstance(value, (types.BuiltinFunctionType, types.MethodWrapperType)):
             self.leads_to.append(value)
-            return repr(getattr(value, "__qualname__", type_)).encode()
-        if type_.__module__ in _BY_TYPE:
+            owner = value.__self__
+            text = repr(getattr(value, "__qualname__", type_)).encode()
+            return text if isinstance(owner, types.ModuleType) else text + self._text(owner)
+        if _is_of_no_account(type_) and not self._copying:
             return _name(type_)
-        return self._by_home(type_)
+        if type_.__module__ == "weakref":  # what it refers to may go at any time
+            return self._by_home(type_)
+        return self._copied(value, type_) or self._by_home(type_)
+
+    def _attributes(self, value: Any, type_: Any) -> bytes:
+        """What an instance of a class of the program has, also by the built-in class beneath."""
+        inside = [vars_of(value), [*_slots(value, type_)]]
+        if isinstance(value, BaseException):
+            inside.append(value.args)
+        atom: Any = next((one for one in _ATOMS if isinstance(value, one)), None)
+        if atom is not None:
+            inside.append(atom.__repr__(value))
+        return self._all(type_, inside)
+
+    def _copied(self, value: Any, type_: Any) -> bytes | None:
+        """By the parts of which pickle would make a copy; `None` if it cannot make one."""
+        before, led = self._copying, len(self.leads_to)
+        self._copying = True
+        try:
+            return self._lead(type_) + self._all(type_, _parts_of_copy(value))
+        except _Unknown:
+            if before:
+                raise
+            del self.leads_to[led:]
+            return None
+        finally:
+            self._copying = before
 
     def _by_home(self, type_: Any) -> bytes:
+        if self._copying:
+            raise _Unknown
         self._lead(type_)
         if self._home is not None:
             self.leads_to.append(self._home)
+        if self._home is not None or type_.__module__ != "weakref":
+            self.leads_to += _job()
         return f"{type_.__module__}.{type_.__qualname__}".encode()
 
     def _module(self, module: types.ModuleType) -> bytes:
@@ -129,6 +186,41 @@ class Values:
 
 def _name(type_: type[Any]) -> bytes:
     return type_.__qualname__.encode()
+
+
+def _slots(value: Any, type_: Any) -> Iterator[Any]:
+    """Values of the slots of all classes, whose names may be those of private attributes."""
+    for base in type_.__mro__:
+        names = base.__dict__.get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            if name in ("__dict__", "__weakref__"):
+                continue
+            if name.startswith("__") and not name.endswith("__"):
+                name = f"_{base.__name__.lstrip('_')}{name}"
+            yield getattr(value, name, None)
+
+
+def _is_of_no_account(type_: Any) -> bool:
+    """Whether objects of a class of Python hold nothing that results depend on."""
+    module = type_.__module__
+    return module == "logging" or module in ("_thread", "threading") and type_.__name__ in _BY_TYPE
+
+
+def _job() -> list[Module]:
+    """The job's module: what it imports may have put an object where it is found."""
+    name = os.path.splitext(os.path.basename(os.environ.get("CIEL_JOB", "")))[0]
+    return [Module(name)] if name in sys.modules else []
+
+
+def _parts_of_copy(value: Any) -> list[Any]:
+    """The function that makes a copy, its arguments, and the state that it is given."""
+    try:
+        reduced = value.__reduce_ex__(PROTOCOL)
+    except Exception:  # whatever its class does
+        raise _Unknown from None
+    if isinstance(reduced, str):  # a global name
+        return [reduced]
+    return [*reduced[:3], *([*part] for part in reduced[3:5] if part is not None)]
 
 
 def vars_of(value: Any) -> dict[str, Any]:

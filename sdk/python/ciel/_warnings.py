@@ -108,8 +108,10 @@ def _is_suspicious(function: types.FunctionType) -> bool:
 
 def is_nondeterministic(value: Any) -> bool:
     """Whether a global is one of those functions under another name."""
-    owner = getattr(value, "__self__", None)
-    module = getattr(value, "__module__", None)
+    try:
+        owner, module = getattr(value, "__self__", None), getattr(value, "__module__", None)
+    except Exception:  # a module or a class that makes attributes when they are asked for
+        return False
     return isinstance(owner, random.Random) or module in _nondeterminism.MODULES
 
 

@@ -11,6 +11,7 @@ code of a task".
 
 from __future__ import annotations
 
+import dis
 import os
 import stat
 import sys
@@ -24,6 +25,7 @@ from ciel._failed_task import FOLDER
 from ciel._freeze import note_modules
 from ciel._project import is_project_file
 from ciel._questions import questions_of
+from ciel._reached import computes
 from ciel._seen import EFFECTS_MAX, Seen, Stamp
 from ciel._sources import files_of
 from ciel._strand import Strand, here
@@ -59,6 +61,10 @@ class _Inside(threading.local):
     is_busy: bool = False
 
 
+LATE: dict[str, bool] = {}
+"""Modules that this process has imported by computed names, and whether a task did so."""
+
+_IMPORT = dis.opmap["IMPORT_NAME"]
 _inside = _Inside()
 _process: Watched | None = None
 _threaded: set[Strand] = set()
@@ -75,6 +81,7 @@ def install(process: Watched) -> None:
     if _process is None:
         sys.addaudithook(_hook)
         note_modules(_on_named)
+        sys.meta_path.insert(0, _Finder())
     _process = process
     _temporary = os.path.abspath(os.environ.get("TMPDIR") or "/tmp") + os.sep
     failed = os.environ.get(FOLDER, "")
@@ -84,6 +91,8 @@ def install(process: Watched) -> None:
 def report(seen: Seen | None, function: Callable[..., Any] | None) -> Audit:
     """The report of a task that ran `function`, for its last message."""
     asked = () if function is None else questions_of(function)
+    if LATE and function is not None:
+        seen = _with_late(seen, function)
     if seen is None:
         return ([*asked[:EFFECTS_MAX]], []) if asked else NOTHING
     read = []
@@ -96,6 +105,19 @@ def report(seen: Seen | None, function: Callable[..., Any] | None) -> Audit:
     for text in seen.temporary.values():
         seen.note(text)
     return [*dict.fromkeys((*seen.effects, *asked))][:EFFECTS_MAX], read
+
+
+def _with_late(seen: Seen | None, function: Callable[..., Any]) -> Seen | None:
+    """What was seen, with the files of modules that were imported by computed names: by any task of
+    this process, or at an import, if the task computes names itself.
+    """
+    for name in [name for name in LATE if not files_of(name)]:
+        del LATE[name]  # it is not of the program
+    names = [name for name, in_task in LATE.items() if in_task or computes(function)]
+    for path in {path for name in names for path in files_of(name)}:
+        seen = Seen() if seen is None else seen
+        seen.read.setdefault(path, _stamp(path))
+    return seen
 
 
 def _content(path: str, stamp: Stamp | None) -> tuple[int, bytes] | None:
@@ -161,6 +183,27 @@ def _on_named(module: str) -> None:
         _inside.is_busy = False
 
 
+class _Finder:
+    """Is asked for each module that is imported for the first time, and finds none."""
+
+    def find_spec(self, module: str, *_: Any) -> None:
+        """Notes a module that no statement of a file imports, but a computed name."""
+        if module.partition(".")[0] in sys.stdlib_module_names:
+            return
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+            frame = frame.f_back
+        if frame is None:
+            return
+        code = frame.f_code
+        asked_by = frame.f_back if code.co_filename == _IMPORTLIB else frame
+        if asked_by is None or asked_by.f_code.co_filename.startswith(_OURS):
+            return  # for its own purposes, such as to find the function of a task
+        is_text = code.co_filename.startswith("<")  # as by `exec`
+        if is_text or code.co_code[frame.f_lasti] != _IMPORT:
+            LATE[module] = LATE.get(module, False) or here.strand is not None
+
+
 def _strands() -> list[Strand]:
     """The strands that what happens now counts to."""
     strand = here.strand
@@ -184,6 +227,16 @@ def _seen(strand: Strand) -> Seen:
     if found is None:
         found = strand.seen = Seen()
     return found
+
+
+def _on_found(strands: list[Strand], event: str, args: tuple[Any, ...]) -> None:
+    """A pickle that the program reads names a function or class of a module."""
+    module = str(args[0])
+    if _is_own():
+        return
+    for path in files_of(module):
+        for strand in strands:
+            _seen(strand).read.setdefault(path, _stamp(path))
 
 
 def _note(strands: list[Strand], what: str) -> None:
@@ -226,6 +279,7 @@ def _is_own() -> bool:
     return False
 
 
+_IMPORTLIB = os.path.join(os.path.dirname(os.__file__), "importlib", "__init__.py")
 _SHUTIL = os.path.join(os.path.dirname(os.__file__), "shutil.py")
 _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -325,6 +379,11 @@ def _path(path: Any) -> str:
     return str(path) if isinstance(path, int) else os.path.abspath(os.fsdecode(path))
 
 
+def _on_database(strands: list[Strand], event: str, args: tuple[Any, ...]) -> None:
+    if args[0] not in ("", ":memory:", b"", b":memory:"):
+        _on_path(strands, event, args)
+
+
 def _on_path(strands: list[Strand], event: str, args: tuple[Any, ...]) -> None:
     path = _path(args[0]) if args and args[0] is not None else "."
     if not _run_folder or not path.startswith(_run_folder):
@@ -375,11 +434,12 @@ _WORDS = {
 _NOTES: dict[str, _Note] = {
     **dict.fromkeys(_WORDS, _on_any),
     "open": _on_open,
+    "pickle.find_class": _on_found,
     "os.mkdir": _on_made,
     **dict.fromkeys(("os.remove", "os.rmdir", "shutil.rmtree"), _on_removed),
     "os.rename": _on_renamed,
     **{name: _on_path for name, word in _WORDS.items() if word in ("changed", "listed", "linked")},
-    "sqlite3.connect": _on_path,
+    "sqlite3.connect": _on_database,
     **dict.fromkeys(("subprocess.Popen", "os.system", "os.exec"), _on_process),
     **dict.fromkeys(("os.posix_spawn", "os.spawn", "os.fork", "os.forkpty"), _on_process),
     "pty.spawn": _on_process,

@@ -86,6 +86,15 @@ class Source:
                 return found
         return []
 
+    def findings_everywhere(self) -> list[Finding]:
+        """The findings of all functions but tasks and `main`, which run as tasks of their own."""
+        found: list[Finding] = []
+        seen: set[ast.AST] = set()
+        for place in self.places:
+            if _options_of(place) is None and not self._is_root(place):
+                self._search(place, place.node.name, seen, found)
+        return found
+
     def _search(self, place: _Place, task: str, seen: set[ast.AST], found: list[Finding]) -> None:
         """Searches a function and those that it uses."""
         waiting = [place]

@@ -41,11 +41,14 @@ class Piece(NamedTuple):
 
 
 class Local(NamedTuple):
-    """A piece, what it leads to, and whether the text of code counts for it."""
+    """A piece, what it leads to, whether the text of code counts for it, and whether it computes
+    names.
+    """
 
     piece: Piece
     leads_to: tuple[Any, ...]
     looks: bool = False
+    computes: bool = False
 
 
 class Constant(NamedTuple):
@@ -70,23 +73,27 @@ def reached(function: Callable[..., Any], version: str | None = None) -> list[Pi
 
     `version` stands for the code of the function itself.
     """
-    first = _local(function)
-    piece, looks = first.piece, first.looks
+    (_, first), *others = _walk(function)
+    piece, looks = first.piece, first.looks or any(local.looks for _, local in others)
     if version is not None:
         piece = piece._replace(digest=digest_of([b"version", version.encode()]))
-    seen, waiting, found = {_key(function)}, [*first.leads_to], {}
+    found = {(*local.piece[:2], local.piece.digest): local.piece for _, local in others}
+    if looks:
+        found.update(_texts([piece, *found.values()]))
+    return [piece, *(found[key] for key in sorted(found))]
+
+
+def _walk(function: Callable[..., Any]) -> Iterator[tuple[Any, Local]]:
+    """All that a function reaches, itself first, each with its piece."""
+    seen, waiting = set(), [function]
     for target in waiting:  # which grows meanwhile
         key = _key(target)
         if key in seen:
             continue
         seen.add(key)
         local = _local(target)
-        found[(local.piece.name, local.piece.file, local.piece.digest)] = local.piece
+        yield target, local
         waiting += local.leads_to
-        looks = looks or local.looks
-    if looks:
-        found.update(_texts([piece, *found.values()]))
-    return [piece, *(found[key] for key in sorted(found))]
 
 
 def _texts(pieces: list[Piece]) -> Iterator[tuple[tuple[str, str, bytes], Piece]]:
@@ -111,16 +118,31 @@ def note_empty(module: types.ModuleType) -> None:
 
 def functions_reached(function: Callable[..., Any]) -> Iterator[types.FunctionType]:
     """The functions of the program that a function reaches, itself first."""
-    seen, waiting = set(), [function]
-    for target in waiting:  # which grows meanwhile
-        key = _key(target)
-        if key in seen:
-            continue
-        seen.add(key)
+    for target, _ in _walk(function):
         inner = target.function if isinstance(target, TaskFunction) else target
         if isinstance(inner, types.FunctionType) and _is_of_project(inner):
             yield inner
-        waiting += _local(target).leads_to
+
+
+def modules_reached(function: Callable[..., Any]) -> Iterator[str]:
+    """The modules of the program that a function reaches as a whole."""
+    for target, _ in _walk(function):
+        if isinstance(target, Module) and source_of(target.name) is not None:
+            yield target.name
+
+
+def computes(function: Callable[..., Any]) -> bool:
+    """Whether code that a function reaches computes names, such as those of modules."""
+    return any(local.computes for _, local in _walk(function))
+
+
+def libraries_reached(function: Callable[..., Any]) -> Iterator[str]:
+    """Names of the variables that a function reaches and that are libraries of C, or of these."""
+    for target, _ in _walk(function):
+        if isinstance(target, Constant):
+            module = type(target.namespace[target.name]).__module__
+            if module in ("ctypes", "_ctypes", "cffi.api", "_cffi_backend"):
+                yield target.name
 
 
 def forget() -> None:
@@ -191,11 +213,12 @@ def _function(function: types.FunctionType) -> Local:
         parts.append(text)
         leads_to.append(target)
     leads_to += _imported(names, function.__globals__)
-    if names.computes or _computes_by_another_name(names, function.__globals__):
+    computing = names.computes or _computes_by_another_name(names, function.__globals__)
+    if computing:
         leads_to += _all_of(function.__globals__)
     line = code.co_firstlineno
     piece = Piece(function.__qualname__, code.co_filename, line, digest_of(parts))
-    return Local(piece, tuple(leads_to), names.looks)
+    return Local(piece, tuple(leads_to), names.looks, computing)
 
 
 def _computes_by_another_name(names: Names, namespace: dict[str, Any]) -> bool:
@@ -376,7 +399,7 @@ def _module(name: str) -> Local:
     whole = whole_module(name, source)
     targets = [Module(target) for target in whole.imports]
     piece = Piece(f"module {name}", source.file, 1, digest_of(whole.parts))
-    return Local(piece, tuple(targets), whole.looks)
+    return Local(piece, tuple(targets), whole.looks, whole.computes)
 
 
 def _foreign(module: str) -> Local:

@@ -118,25 +118,29 @@ def _is_folder(package: str) -> bool:
 
 
 class Whole(NamedTuple):
-    """A module as parts, the names of those that it imports, and whether it looks at its text."""
+    """A module as parts, the names of those that it imports, whether it looks at its text, and
+    whether it computes names.
+    """
 
     parts: list[bytes]
     imports: list[str]
-    looks: bool
+    looks: bool = False
+    computes: bool = False
 
 
 def whole_module(name: str, source: Source) -> Whole:
     """All of a module; one of C counts by its bytes."""
     if not source.file.endswith(".py"):
-        return Whole([source.data], [], False)
+        return Whole([source.data], [])
     try:
         code = compile(source.data, source.file, "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
-        return Whole([source.data], [], False)
+        return Whole([source.data], [])
     is_package = source.file.endswith("__init__.py")
     package = name if is_package else name.rpartition(".")[0]
     names = names_of(code)
-    return Whole([*parts_of(code)], [*_imports(names.imports, package)], names.looks)
+    imports = [*_imports(names.imports, package)]
+    return Whole([*parts_of(code)], imports, names.looks, names.computes)
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
-from ciel._audit import NOTHING, report
+from ciel._audit import LATE, NOTHING, report
 from ciel._engine_strand import EngineStrand, truths
 from ciel._errors import Cancelled, WaitError, error_of
 from ciel._future import Future, Known
@@ -361,7 +361,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
 
     def audit(self) -> Audit | None:
         """What the strand was seen to do since its start, if this process watches."""
-        if self.seen is None and ASKED.get(self.function) == ():
+        if self.seen is None and not LATE and ASKED.get(self.function) == ():
             return NOTHING
         return report(self.seen, self.function)
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ciel import _nondeterminism
 from ciel._errors import CielWarning
 from ciel._failed_task import FOLDER
+from ciel._sources import source_of
 
 if TYPE_CHECKING:
     from ciel._lint import Finding, Source
@@ -58,6 +59,16 @@ def findings(function: types.FunctionType) -> list[Finding]:
     text = "".join(linecache.getlines(code.co_filename, function.__globals__))
     source = _parsed(text, code.co_filename)
     return [] if source is None else source.findings_in(code.co_name, code.co_firstlineno)
+
+
+def findings_of(module: str) -> list[Finding]:
+    """The nondeterministic calls of all functions of a module of the program, imported or not."""
+    found = source_of(module)
+    text = "" if found is None else found.data.decode("utf-8", "replace")
+    if found is None or not any(word in text for word in _nondeterminism.WORDS):
+        return []
+    source = _parsed(text, found.file)
+    return [] if source is None else source.findings_everywhere()
 
 
 @functools.lru_cache(maxsize=4)

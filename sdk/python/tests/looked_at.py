@@ -1,7 +1,7 @@
 """What a process of its own finds out about the tasks of a job: their identities and results.
 
-`look` asks one process about many folders; it forks for each, so that each is imported anew. Run as
-a program, this is that process. It judges nothing. Read next: `test_kinds.py`,
+`look` asks one process about many folders; it forks for each, so that each is imported by itself.
+Run as a program, this is that process. It judges nothing. Read next: `test_kinds.py`,
 `test_strangers_project.py`.
 """
 

@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install-c build demo test check bench growth ordered peers samples arrays soak doc generate clean setup
+.PHONY: help install-c build demo test check bench growth ordered peers samples arrays kept soak doc generate clean setup
 
 # A shell that is not a login shell does not know where rustup has put cargo.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -40,6 +40,7 @@ ROUNDS ?= 5
 PAIRS ?= 30
 PEERS := target/peers
 BESIDE := target/samples
+KEPT := target/kept
 PREFIX ?= /usr/local
 
 help: ## this page
@@ -109,6 +110,11 @@ arrays: build ## an array made by one Python task and read by ten, beside Ray an
 	@scripts/setup $(PEERS) bench/peers/requirements.txt
 	@$(WITH_PYTHON) $(PEERS)/bin/python bench/arrays/compare.py --rounds $(ROUNDS) \
 		$(VENV)/bin/ciel $(PEERS)/bin/python
+
+kept: build ## kept results: hits beside joblib.Memory, hashing, keeping, an edit, the audit: ROUNDS=5
+	@scripts/setup $(KEPT) bench/kept/requirements.txt
+	@$(WITH_PYTHON) $(PYTHON) bench/kept/compare.py --rounds $(ROUNDS) \
+		$(VENV)/bin/ciel $(KEPT)/bin/python
 
 soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KILLS of real runs; extremes
 	@cargo run --release --locked --quiet -p ciel-sim --example soak -- $(SEEDS) $(FIRST)

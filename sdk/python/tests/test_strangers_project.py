@@ -7,6 +7,8 @@ beside it, a module in a zip file. A task whose result an edit changes must have
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +16,7 @@ import pytest
 import strangers_project
 
 from looked_at import Looked, look
+from test_kept import run
 
 FOLLOWED = (
     "re_exported decorated cached managed looked_up attribute_of_function property_and_partial "
@@ -78,3 +81,35 @@ def test_identity_does_not_depend_on_what_ran_before(
     """
     before, _ = project
     assert before.after == before.before
+
+
+RERUN = (
+    "shop/prices.py:9 11",
+    "shop/prices.py:65 43",
+    "shop/models.py:15 71",
+    "shop/late/base.py:1 193",
+    "shop/late_child.py:11 223",
+    "shop/plugins/red.py:11 2",
+    "shop/rates.json:1 67",
+    "spaces/part.py:2 227",
+    "beside/editable.py:2 229",
+    "modules.zip:2 367",
+)
+"""Edits that are tried by the command, too."""
+
+
+def test_run_after_an_edit_prints_what_the_edited_program_prints(
+    project: tuple[Looked, list[Edited]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of each kind: callee, attribute, import by a computed name, plugin, data, zip file."""
+    paths = [tmp_path / "beside", tmp_path / "modules.zip", os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, paths)))
+    strangers_project.write(tmp_path, strangers_project.FILES)
+    run(tmp_path)
+    files = dict(strangers_project.edits())
+    expected = {place: looked.results for place, looked in project[1]}
+    for place in RERUN:
+        strangers_project.write(tmp_path, files[place])
+        _, printed, told = run(tmp_path, "--kept")
+        assert json.loads(printed) == [*expected[place].values()], place
+        assert f"of {len(expected[place])} kept" in told, told

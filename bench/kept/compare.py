@@ -139,7 +139,7 @@ class Measures:
             def start_s(folder: Path) -> Callable[[], float]:
                 return lambda: self.run(folder, "--kept", "squared", "1").whole_s
 
-            pairs = [turns(round_ + n, start_s(full), start_s(empty)) for n in range(5)]
+            pairs = several(round_, start_s(full), start_s(empty))
             more = statistics.median(first - second for first, second in pairs)
             self.add(f"a start with {entries:,} entries", more, "s more", "< 0.1")
 
@@ -151,25 +151,32 @@ class Measures:
             def of(name: str) -> Callable[[], float]:
                 folder = Path(place, name)
                 folder.mkdir()
-                return lambda: self.run(folder, name, str(count)).processor_s
+                return lambda: self.run(folder, "--new", name, str(count)).processor_s
 
-            kept, not_kept = turns(round_, of("kept"), of("not-kept"))
-            more = (kept - not_kept) / count * 1e6
+            pairs = several(round_, of("kept"), of("not-kept"))
+            more = statistics.median(kept - not_kept for kept, not_kept in pairs) / count * 1e6
             self.add("keeping a task of 1 ms", more, "µs of processor time", "≤ 30")
 
     def audit(self, round_: int) -> None:
         """No-op tasks with the interpreter's hook, beside the same without it."""
-        count = 50_000 // self.scale
+        count = 30_000 // self.scale
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
 
             def of(audit: bool) -> Callable[[], float]:
-                words = ("--new", "--durable=never", "nothing", str(count))
+                words = ("-j1", "--new", "--durable=never", "nothing", str(count))
                 return lambda: self.run(folder, *words, audit=audit).processor_s
 
-            with_it, without = turns(round_, of(audit=True), of(audit=False))
-            more = 100 * (with_it / without - 1)
+            pairs = several(round_, of(audit=True), of(audit=False))
+            more = 100 * (statistics.median(with_it / without for with_it, without in pairs) - 1)
             self.add("the audit of no-op tasks", more, "% more processor time", "≤ 3")
+
+
+def several(
+    round_: int, first: Callable[[], float], second: Callable[[], float]
+) -> list[tuple[float, float]]:
+    """What both give in five turns."""
+    return [turns(round_ + number, first, second) for number in range(5)]
 
 
 def turns(

@@ -79,6 +79,8 @@ impl Engine {
             Event::FrontierMoved { rests } => {
                 self.home.on_frontier_moved(now, rests, &mut self.from_home)
             }
+            Event::ProcessWrote { attempt, bytes } => self.home.on_process_wrote(attempt, bytes),
+            Event::ProcessPaused { attempt } => self.home.on_process_paused(attempt),
             event => self.site.on_event(&mut call, event),
         }
         self.deliver(&mut call);
@@ -168,6 +170,12 @@ impl Engine {
     /// Whether a strand that has written is to wait for nothing before it writes more.
     pub fn should_ask(&self, strand: StrandKey) -> bool {
         self.home.should_ask(strand)
+    }
+
+    /// Whether what a process writes is not to be read for now. Who does not read it submits
+    /// [`Event::ProcessPaused`], and reads on because of [`Effect::ReadOn`].
+    pub fn must_pause(&self, attempt: AttemptKey) -> bool {
+        self.home.must_pause(attempt)
     }
 
     /// The task graph.

@@ -70,6 +70,19 @@ pub enum Event {
         /// It stands before what is not final.
         rests: bool,
     },
+    /// A process has written so many bytes by now that become output when it has ended well.
+    ProcessWrote {
+        /// The attempt.
+        attempt: AttemptKey,
+        /// All of them.
+        bytes: u64,
+    },
+    /// What a process writes is not read any more; see
+    /// [`Engine::must_pause`](crate::Engine::must_pause).
+    ProcessPaused {
+        /// The attempt.
+        attempt: AttemptKey,
+    },
     /// Time passed; see [`Engine::next_deadline`](crate::Engine::next_deadline).
     Ticked,
 }
@@ -171,6 +184,8 @@ pub enum Effect {
     StartProcess(Box<Assignment>),
     /// End that process and everything it started.
     StopProcess(AttemptKey),
+    /// Read on what that process writes, which was paused.
+    ReadOn(AttemptKey),
     /// Start a worker.
     StartWorker {
         /// Its key.

@@ -8,6 +8,7 @@
 mod acts;
 mod backpressure;
 mod holds;
+mod pauses;
 mod placement;
 mod translate;
 
@@ -176,6 +177,7 @@ fn stage_after(message: &ToSite) -> After {
         | ToSite::Continue { .. }
         | ToSite::Recalled { .. }
         | ToSite::Notify { .. }
+        | ToSite::ReadOn { .. }
         | ToSite::JobEnded => After::Same,
     }
 }

@@ -77,6 +77,11 @@ pub enum ToSite {
         /// What it watches.
         handle: Handle,
     },
+    /// What a paused process writes is to be read again.
+    ReadOn {
+        /// The attempt.
+        attempt: AttemptKey,
+    },
     /// An attempt waits; its slot is free.
     Suspend {
         /// The attempt.

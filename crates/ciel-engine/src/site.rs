@@ -267,7 +267,9 @@ impl Site {
                 self.on_prefetch_returned(worker, &attempts)
             }
             // The site has nothing to do with the order of output.
-            Event::FrontierMoved { .. } => {}
+            Event::FrontierMoved { .. }
+            | Event::ProcessWrote { .. }
+            | Event::ProcessPaused { .. } => {}
             Event::Ticked => self.for_node.push_back(node::Event::Ticked),
         }
     }

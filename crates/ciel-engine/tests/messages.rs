@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-const KINDS_TO_SITE: u8 = 12;
+const KINDS_TO_SITE: u8 = 13;
 
 const KINDS_TO_HOME: u8 = 8;
 
@@ -171,6 +171,7 @@ impl Seed {
                 parked: self.flag,
             },
             10 => ToSite::Stop { attempt },
+            11 => ToSite::ReadOn { attempt },
             _ => ToSite::JobEnded,
         }
     }

@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ciel_model::{
-    AttemptNumber, Class, Label, Mark, Micros, ObjectKey, Options, Segmented, StrandKey, TaskKey,
+    AttemptNumber, Class, Label, Mark, Micros, ObjectKey, Options, OrderLabel, Segmented,
+    StrandKey, TaskKey,
 };
 
 use crate::functions::FunctionCounts;
@@ -123,6 +124,22 @@ impl Graph {
         self.tasks
             .get(&task)
             .is_some_and(|task| task.takes_streams())
+    }
+
+    /// Whether a live task can be kept waiting in the middle without anybody's noticing: it neither
+    /// reads nor writes while others do the reverse, and has no time limit.
+    pub fn can_be_paused(&self, task: TaskKey) -> bool {
+        self.tasks.get(&task).is_some_and(|task| {
+            let descriptor = &task.descriptor;
+            let is_timed = descriptor.options.timeout_us.is_some();
+            !task.takes_streams() && descriptor.streams.outputs.is_empty() && !is_timed
+        })
+    }
+
+    /// Where a live task begins in the serial order.
+    pub fn label_of(&self, task: TaskKey) -> Option<OrderLabel> {
+        let task = self.tasks.get(&task)?;
+        Some(self.order.label(task.strand.begin))
     }
 
     /// Whether the live task of a strand is in a slot and writes no open output, so that nothing

@@ -44,8 +44,8 @@ impl OrderedStream {
         false
     }
 
-    /// The strand at which the frontier was after the last [`advance`](Self::advance); none when all
-    /// roots are done.
+    /// The strand at which the frontier was after the last [`advance`](Self::advance); none when
+    /// all roots are done.
     pub fn frontier(&self) -> Option<StrandKey> {
         let place = match self.at {
             NOWHERE => *self.roots.front()?,

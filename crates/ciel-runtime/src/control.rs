@@ -113,6 +113,8 @@ fn waiting(engine: &Engine) -> WaitingRecord {
         held: pressure.map(|now| HeldRecord {
             bound_bytes: now.bound_bytes,
             tasks: now.held as u64,
+            paused: now.paused as u64,
+            ever_paused: now.ever_paused,
             gave_way: now.gave_way,
         }),
         bytes: bytes

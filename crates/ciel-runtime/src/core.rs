@@ -214,6 +214,7 @@ impl Core {
             Effect::FindResult(query) => return send(&self.kept, Request::Find(query)),
             Effect::StartProcess(assignment) => Order::StartProcess(assignment),
             Effect::StopProcess(attempt) => Order::StopProcess(attempt),
+            Effect::ReadOn(attempt) => Order::ReadOn(attempt),
             Effect::StartWorker { worker, pool } => Order::StartWorker { worker, pool },
             Effect::StopWorker { worker } => Order::StopWorker(worker),
             Effect::StartInWorker { worker, begun } => Order::StartInWorker { worker, begun },

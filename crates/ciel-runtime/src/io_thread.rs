@@ -19,7 +19,7 @@ use crate::error::RunError;
 use crate::executors::Launch;
 use crate::interrupts::Interrupt;
 use crate::observer::{Progress, Report};
-use crate::spawning::Spawning;
+use crate::spawning::{ProcessEvent, Spawning};
 use crate::watchdog::Watchdog;
 use crate::workers::Workers;
 use crate::{control, exports, objects, processes, second_runs};
@@ -175,6 +175,7 @@ impl IoThread {
                 self.engine.lock().stop_waiting(attempt);
                 self.spawning.ask_to_stop(attempt);
             }
+            Order::ReadOn(attempt) => self.spawning.notify(attempt, ProcessEvent::ReadOn),
             Order::StartWorker { worker, pool } => self.workers.start(worker, pool),
             Order::StopWorker(worker) => self.workers.dismiss(worker),
             Order::StartInWorker { worker, begun } => self.workers.begin(worker, begun),

@@ -15,6 +15,8 @@ pub(crate) enum Order {
     StartProcess(Box<Assignment>),
     /// End that process and everything it started.
     StopProcess(AttemptKey),
+    /// Read on what that process writes.
+    ReadOn(AttemptKey),
     /// Start a worker.
     StartWorker { worker: WorkerKey, pool: Pool },
     /// End a worker that has nothing to do.

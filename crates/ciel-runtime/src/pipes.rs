@@ -1,18 +1,26 @@
 //! The pipes of one task: standard error, shown live, whole lines at a time, kept for `ciel logs`,
-//! its end for messages; and standard output, if that may go out before the task commits.
+//! its end for messages; and standard output, if that may go out before the task commits. Where
+//! output that waits is bounded, they are not read while that is exceeded, and what becomes output
+//! when the task commits comes through pipes, too. Read next: `stored_pipe`.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::os::fd::OwnedFd;
 
+use ciel_engine::Event;
 use ciel_graph::Assignment;
-use ciel_model::{Label, limits};
+use ciel_model::{Failure, FailureKind, Label, limits};
+use ciel_node::AttemptKey;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
 use crate::engine::Engine;
 use crate::output;
+
+mod stored_pipe;
+
+use stored_pipe::StoredPipe;
 
 /// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
@@ -29,16 +37,51 @@ pub(crate) enum Stream {
     Output,
 }
 
+fn key_of(assignment: &Assignment) -> AttemptKey {
+    AttemptKey {
+        task: assignment.task,
+        number: assignment.attempt,
+    }
+}
+
+/// Which of a task's pipes has something to read.
+#[derive(Clone, Copy, PartialEq)]
+enum Ready {
+    Errors,
+    Output,
+    Stored(usize),
+}
+
+/// Whether output of the task is read as it comes.
+#[derive(Clone, Copy, PartialEq)]
+enum Reading {
+    /// Always: nothing bounds output that waits, or the task is to end.
+    Freely,
+    /// As long as it need not pause.
+    Bounded,
+    /// Not before it is told to read on.
+    Paused,
+}
+
 /// The reading ends of a task's streams.
 pub(crate) struct Pipes {
     pub(crate) errors: TaskPipe,
     output: Option<TaskPipe>,
+    stored: Vec<StoredPipe>,
+    reading: Reading,
+    orders_errors: bool,
+    /// Why output could not be stored.
+    trouble: Option<std::io::Error>,
 }
 
 impl Pipes {
     /// A pipe for standard error, and one for standard output if that is `live`; with the writing
     /// ends in this order.
-    pub(crate) fn open(label: &Label, live: bool) -> std::io::Result<(Pipes, Vec<OwnedFd>)> {
+    pub(crate) fn open(
+        engine: &Engine,
+        label: &Label,
+        live: bool,
+    ) -> std::io::Result<(Pipes, Vec<OwnedFd>)> {
         let (errors, writer) = TaskPipe::open(Stream::Errors, label)?;
         let mut writers = vec![writer];
         let mut output = None;
@@ -47,18 +90,114 @@ impl Pipes {
             output = Some(pipe);
             writers.push(writer);
         }
-        Ok((Pipes { errors, output }, writers))
+        let reading = match engine.settings.output_bound() {
+            Some(_) => Reading::Bounded,
+            None => Reading::Freely,
+        };
+        let pipes = Pipes {
+            errors,
+            output,
+            stored: Vec::new(),
+            reading,
+            orders_errors: engine.settings.ordered_errors,
+            trouble: None,
+        };
+        Ok((pipes, writers))
     }
 
-    /// Waits for more on any of them and passes it on.
+    /// Moves what comes out of a pipe to a file.
+    pub(crate) fn store(&mut self, pipe: OwnedFd, file: File) -> std::io::Result<()> {
+        self.stored.push(StoredPipe::new(&pipe, file)?);
+        Ok(())
+    }
+
+    /// Waits for more on any of them and passes it on. Output that is paused is not looked at.
     pub(crate) async fn read(&mut self, engine: &Engine, assignment: &Assignment) {
-        match &mut self.output {
-            None => self.errors.read(engine, assignment).await,
-            Some(output) => tokio::select! {
-                () = self.errors.read(engine, assignment) => {}
-                () = output.read(engine, assignment) => {}
-            },
+        let ready = self.ready().await;
+        let is_output = ready != Ready::Errors || self.orders_errors;
+        if is_output && self.pauses(engine, assignment) {
+            return;
         }
+        match ready {
+            Ready::Errors => self.errors.take(engine, assignment),
+            Ready::Output => {
+                let output = self.output.iter_mut();
+                output.for_each(|output| output.take(engine, assignment));
+            }
+            Ready::Stored(index) => {
+                let moved = self.stored[index].take();
+                self.note_stored(moved, engine, assignment);
+            }
+        }
+    }
+
+    async fn ready(&self) -> Ready {
+        let is_paused = self.reading == Reading::Paused;
+        let output = async {
+            match &self.output {
+                Some(output) => output.ready().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.errors.ready(), if !(is_paused && self.orders_errors) => Ready::Errors,
+            () = output, if !is_paused => Ready::Output,
+            index = stored_pipe::first_ready(&self.stored), if !is_paused => Ready::Stored(index),
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Whether nothing is to be read for now; the engine will tell when.
+    fn pauses(&mut self, engine: &Engine, assignment: &Assignment) -> bool {
+        if self.reading == Reading::Bounded {
+            let attempt = key_of(assignment);
+            engine.with(|core, now| {
+                if core.engine().must_pause(attempt) {
+                    self.reading = Reading::Paused;
+                    core.tell(now, Event::ProcessPaused { attempt });
+                }
+            });
+        }
+        self.reading == Reading::Paused
+    }
+
+    /// What was paused is read again.
+    pub(crate) fn read_on(&mut self) {
+        if self.reading == Reading::Paused {
+            self.reading = Reading::Bounded;
+        }
+    }
+
+    /// The task is to end: nothing is paused any more.
+    pub(crate) fn free(&mut self) {
+        self.reading = Reading::Freely;
+    }
+
+    /// After a failure nobody reads any more, so that the task has a broken pipe.
+    fn note_stored(
+        &mut self,
+        moved: std::io::Result<()>,
+        engine: &Engine,
+        assignment: &Assignment,
+    ) {
+        if let Err(error) = moved {
+            self.trouble = Some(error);
+            return self.stored.clear();
+        }
+        let bytes = self.stored.iter().map(StoredPipe::bytes).sum();
+        let attempt = key_of(assignment);
+        engine.with(|core, now| core.tell(now, Event::ProcessWrote { attempt, bytes }));
+    }
+
+    /// The failure of the task if its output could not be stored.
+    pub(crate) fn trouble(&self, label: &Label) -> Option<Failure> {
+        let error = self.trouble.as_ref()?;
+        let kind = match error.kind() {
+            std::io::ErrorKind::StorageFull => FailureKind::DiskFull,
+            _ => FailureKind::TaskError,
+        };
+        let message = format!("cannot store what it writes: {error}");
+        Some(Failure::new(kind, label.clone(), message))
     }
 
     /// Takes what is in them without waiting, when the task has ended.
@@ -67,6 +206,9 @@ impl Pipes {
         if let Some(output) = &mut self.output {
             output.drain(engine, assignment);
         }
+        let drained = self.stored.iter_mut().try_for_each(StoredPipe::drain);
+        self.trouble = self.trouble.take().or(drained.err());
+        self.stored.clear();
     }
 
     /// Whether anything went out while the task ran.
@@ -136,13 +278,18 @@ impl TaskPipe {
         Ok((errors, writer))
     }
 
-    /// Waits for more and passes it on; for ever once the pipe is closed.
-    pub(crate) async fn read(&mut self, engine: &Engine, assignment: &Assignment) {
-        if !self.open {
-            return std::future::pending().await;
+    /// Waits for more; for ever once the pipe is closed.
+    async fn ready(&self) {
+        if !self.open || self.pipe.readable().await.is_err() {
+            std::future::pending().await
         }
+    }
+
+    /// Passes on what there is, a bounded part of it.
+    fn take(&mut self, engine: &Engine, assignment: &Assignment) {
         self.buffer.reserve(READ_BYTES);
-        match self.pipe.read_buf(&mut self.buffer).await {
+        match self.pipe.try_read_buf(&mut self.buffer) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             Ok(0) | Err(_) => self.open = false,
             Ok(_) => self.pass_on(engine, assignment),
         }

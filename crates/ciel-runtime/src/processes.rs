@@ -200,13 +200,8 @@ async fn run_to_end(
     if engine.lock().is_stopping(attempt) {
         return Ok(Conclusion::Stopped);
     }
-    let live = assignment.descriptor.options.live && plan.stdout == Stdout::Printed;
-    let (mut pipes, writers) = Pipes::open(&assignment.label, live)
-        .map_err(|error| trouble(&assignment.label, "cannot create a pipe", &error))?;
     let mut start = start::request(assignment, &plan, stdin, desk)?;
-    if live {
-        start.stdout = message::Output::Fd(1);
-    }
+    let (mut pipes, writers) = start::open_pipes(engine, assignment, &plan, desk, &mut start)?;
     if stream.is_some() {
         start.stdin = message::Input::Fd(writers.len() as u32);
     }
@@ -231,6 +226,9 @@ async fn run_to_end(
     drop(taken);
     if ended.as_ref().is_some_and(ProcessEnd::is_success) {
         desk.pack().await?;
+    }
+    if let Some(failure) = pipes.trouble(&assignment.label).filter(|_| ended.is_some()) {
+        return Err(Box::new(failure));
     }
     let mut concluded = conclude(engine, assignment, &plan, (desk, &carried), &pipes, ended)?;
     if let Conclusion::Outputs { written, .. } = &mut concluded {
@@ -287,8 +285,10 @@ async fn watch(
                 }
                 Some(ProcessEvent::Stop) => {
                     stopped = true;
+                    pipes.free();
                     spawning.stop(attempt);
                 }
+                Some(ProcessEvent::ReadOn) => pipes.read_on(),
                 Some(ProcessEvent::Lost) | None => {
                     engine.lock().spent(attempt.task, 0);
                     return if stopped { None } else { Some(ProcessEnd::Lost) };

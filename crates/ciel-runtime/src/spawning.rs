@@ -26,6 +26,8 @@ pub(crate) enum ProcessEvent {
     Report(Report),
     /// It is to end.
     Stop,
+    /// What it writes is to be read again.
+    ReadOn,
     /// The spawner died, and the process with it.
     Lost,
 }
@@ -111,12 +113,17 @@ impl Spawning {
 
     /// The process must end; the future that runs it is notified first.
     pub(crate) fn ask_to_stop(&self, attempt: AttemptKey) {
+        self.notify(attempt, ProcessEvent::Stop);
+    }
+
+    /// Notifies the future that runs a process.
+    pub(crate) fn notify(&self, attempt: AttemptKey, event: ProcessEvent) {
         let id = self.ids.borrow().get(&Owner::Attempt(attempt)).copied();
         if let Some(id) = id
             && let Some(running) = self.running.borrow().get(&id)
         {
             // The receiver is gone only when the process is.
-            let _ = running.events.send(ProcessEvent::Stop);
+            let _ = running.events.send(event);
         }
     }
 

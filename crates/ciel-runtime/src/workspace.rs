@@ -33,6 +33,8 @@ pub(crate) struct TaskWorkspace<'a> {
     packed: FxHashMap<u32, PathBuf>,
     /// Outputs that are written through a pipe: the files that take what comes out of it.
     growing: FxHashMap<u32, PathBuf>,
+    /// Pipes that the process appends to in place of files, with these files.
+    appending: Vec<(OwnedFd, File)>,
     /// Trouble that a refusal stands for, so that its kind is not lost.
     trouble: Option<Failure>,
 }
@@ -47,6 +49,7 @@ impl<'a> TaskWorkspace<'a> {
             unpacked: FxHashMap::default(),
             packed: FxHashMap::default(),
             growing: FxHashMap::default(),
+            appending: Vec::new(),
             trouble: None,
         }
     }
@@ -113,6 +116,41 @@ impl<'a> TaskWorkspace<'a> {
     pub(crate) fn printed_path(&self) -> Result<PathBuf, Box<Failure>> {
         self.scratch("stdout")
             .map_err(|trouble| self.failed(trouble))
+    }
+
+    /// The file of standard output that is no output of the task, if a pipe leads to it.
+    pub(crate) fn stored_output(&self) -> Result<Option<File>, Box<Failure>> {
+        match self.engine.settings.output_bound() {
+            Some(_) => self.stored("stdout").map(Some),
+            None => Ok(None),
+        }
+        .map_err(|trouble| self.failed(trouble))
+    }
+
+    fn stored(&self, what: &str) -> Result<File, ObjectError> {
+        let (name, attempt) = (self.assignment.label.name, self.assignment.attempt);
+        let scratch = self.engine.folder.scratch();
+        let (_, file) = scratch.growing(name.0, attempt.0, what)?;
+        Ok(file)
+    }
+
+    /// The pipes that the process appends to, each with its file.
+    pub(crate) fn take_appending(&mut self) -> Vec<(OwnedFd, File)> {
+        std::mem::take(&mut self.appending)
+    }
+
+    /// Where the process writes what it appends to its ordered file `index`.
+    fn open_appended(&mut self, index: usize) -> Result<PathBuf, ObjectError> {
+        if self.engine.settings.output_bound().is_none() {
+            return self.appended_path(index);
+        }
+        let (name, attempt) = (self.assignment.label.name, self.assignment.attempt);
+        let scratch = self.engine.folder.scratch();
+        let purpose = format!("append.{index}");
+        let file = self.stored(&purpose)?;
+        let (path, ends) = scratch.pipe(name.0, attempt.0, &format!("{purpose}.pipe"))?;
+        self.appending.push((ends, file));
+        Ok(path)
     }
 
     /// Looks whether the files of its inputs are still there: a process that failed without them
@@ -385,7 +423,7 @@ impl Workspace for TaskWorkspace<'_> {
     }
 
     fn appended(&mut self, index: usize) -> Result<PathBuf, Refused> {
-        let path = self.appended_path(index);
+        let path = self.open_appended(index);
         path.map_err(|trouble| {
             let failure = trouble.failure(self.engine, &self.assignment.label);
             self.remember(failure)

@@ -95,6 +95,7 @@ impl World<'_> {
             }
             Effect::StartProcess(assignment) => self.begin(assignment, Slot::Process),
             Effect::StartInWorker { worker, begun } => self.begin_in_worker(worker, *begun),
+            Effect::ReadOn(attempt) => self.read_on(attempt),
             Effect::StopProcess(attempt) | Effect::StopInWorker { attempt, .. } => {
                 self.stop(attempt)
             }

@@ -10,11 +10,13 @@ use ciel_node::{AttemptKey, Slot};
 use crate::world::{Happening, Mood, World};
 
 impl World<'_> {
-    /// A strand that has written waits for nothing if the engine wants that; a process cannot.
+    /// A strand that has written waits for nothing if the engine wants that; a process is paused.
     pub(crate) fn asks_for_room(&mut self, attempt: AttemptKey) -> bool {
         let process = &self.processes[&attempt];
-        let asks = process.slot != Slot::Process && self.engine.should_ask(process.strand);
-        if !asks {
+        if process.slot == Slot::Process {
+            return self.is_paused(attempt);
+        }
+        if !self.engine.should_ask(process.strand) {
             return false;
         }
         let continuation = self.choose_continuation(attempt);
@@ -39,6 +41,25 @@ impl World<'_> {
         self.after_block(attempt, reply);
         self.perform_all(effects);
         true
+    }
+
+    fn is_paused(&mut self, attempt: AttemptKey) -> bool {
+        let pauses = self.engine.must_pause(attempt);
+        if pauses {
+            let process = self.processes.get_mut(&attempt).expect("it acts");
+            process.mood = Mood::Paused;
+            self.submit(Event::ProcessPaused { attempt });
+        }
+        pauses
+    }
+
+    /// A paused process continues; one that is being stopped does not act any more.
+    pub(crate) fn read_on(&mut self, attempt: AttemptKey) {
+        let process = self.processes.get_mut(&attempt).expect("it runs");
+        if process.mood == Mood::Paused {
+            process.mood = Mood::Acting;
+            self.schedule_soon(Happening::Act(attempt));
+        }
     }
 
     /// While tasks are held, the engine hears of the frontier soon after each event.

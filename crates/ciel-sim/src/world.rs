@@ -58,6 +58,8 @@ pub(crate) enum Mood {
     Acting,
     Asking,
     Preempted,
+    /// A process whose output is not read.
+    Paused,
     Hanging,
 }
 
@@ -316,7 +318,7 @@ impl<'a> World<'a> {
             Mood::Acting => {}
             // A thread looks up now and then.
             Mood::Hanging => return self.schedule(self.now + HANG_US, Happening::Act(attempt)),
-            Mood::Asking | Mood::Preempted => return,
+            Mood::Asking | Mood::Preempted | Mood::Paused => return,
         }
         let raced = process.script.races.len();
         let next = process.script.advance(self.scenario, failures);

@@ -73,6 +73,12 @@ pub struct HeldRecord {
     pub bound_bytes: u64,
     /// Tasks that are held now.
     pub tasks: u64,
+    /// Commands that run and are paused now.
+    #[serde(default)]
+    pub paused: u64,
+    /// Times that a command was paused.
+    #[serde(default)]
+    pub ever_paused: u64,
     /// Tasks that went although more waited, because nothing else could have moved the frontier.
     pub gave_way: u64,
 }

@@ -89,7 +89,11 @@ fn table(runs: &[RunView], options: &PsOptions, paint: Paint) -> String {
 /// What a bound of output that waits does to a run.
 fn held_words(held: &HeldRecord) -> String {
     let (tasks, bound) = (counted(held.tasks, "task"), size(held.bound_bytes));
-    let mut words = format!("{tasks} held; {bound} may wait");
+    let mut words = format!("{tasks} held");
+    if held.paused > 0 {
+        words += &format!(", {} paused", counted(held.paused, "command"));
+    }
+    words += &format!("; {bound} may wait");
     if held.gave_way > 0 {
         words += &format!("; the bound gave way {}", counted(held.gave_way, "time"));
     }

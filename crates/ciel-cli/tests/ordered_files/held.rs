@@ -1,9 +1,14 @@
 //! `--held-bytes`: output that waits behind the frontier is bounded, and nothing else changes.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
 use serde_json::Value;
 
-use crate::support::{Ended, Place, until};
-use crate::{expect_well, held_append};
+use crate::support::random::number;
+use crate::support::{Ended, Place, SmallDisk, skipped, until};
+use crate::{expect_told, expect_well, held_append};
 
 /// Writers behind the task that the gate holds.
 const WRITERS: u64 = 100;
@@ -97,6 +102,180 @@ fn functions_that_write_much_stop_until_it_is_their_turn() {
     gate.release(1);
     expect_well(&live.end(), "6\n");
     assert_eq!(place.read("log").len(), 6 + 4 * 2000 * 1000);
+}
+
+/// Bytes that may wait in the runs of a command that prints much.
+const MUCH_BOUND: u64 = 4 << 20;
+
+/// What is in pipes, and is read at once, beyond the bound.
+const READ_AHEAD: u64 = 2 << 20;
+
+/// Bytes that the command behind the slow one writes.
+fn much() -> u64 {
+    number("CIEL_ORDERED_BYTES").unwrap_or(100_000_000)
+}
+
+/// A command that waits for the gate, and behind it one that writes much, as `{log}` or to standard
+/// output, with these options.
+fn one_that_writes_much(redirection: &str, options: &str) -> String {
+    let writer = format!(
+        "spawn_exec(\"shell\", {{\"command\": \"head -c {} /dev/zero {redirection}; \
+         echo done > {{out}}\", \
+         \"outputs\": [\"out\"], \"appends\": {{\"log\": \"log\"}}}}, 1, {options})[0]",
+        much()
+    );
+    format!(
+        "first = {}; behind = {writer}; done = *behind; return len(text(first));",
+        held_append("gate", "first")
+    )
+}
+
+/// What `ciel ps` says of the one live run when a command is paused.
+fn once_paused(place: &Place) -> Value {
+    until("a command is paused", || {
+        let shown = place.start(&["ps", "--json"]).end().stdout;
+        let mut runs = shown
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap());
+        runs.find(|run: &Value| run["held"]["paused"] == 1)
+    })
+}
+
+/// Bytes of all files below a folder that are on the disk.
+fn bytes_below(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return 0;
+    };
+    let size = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => bytes_below(&entry.path()),
+        Ok(found) => found.blocks() * 512,
+        Err(_) => 0,
+    };
+    entries.flatten().map(size).sum()
+}
+
+/// `--held-bytes` held only what had not begun: a command that ran behind a slow one, and wrote
+/// without end, filled the disk.
+#[test]
+fn running_command_that_writes_much_behind_a_slow_one_is_paused() {
+    for (redirection, options) in [
+        (">&{log}", "{\"pure\": false}"),
+        ("", "{\"pure\": false}"),
+        ("", "{\"pure\": false, \"live\": true}"),
+    ] {
+        let place = Place::new();
+        let gate = place.gate("gate");
+        let bound = MUCH_BOUND.to_string();
+        let script = one_that_writes_much(redirection, options);
+        let words = ["-j2", "--held-bytes", &bound, "-o", "printed"];
+        let live = place.start_script(&words, &script);
+        let run = once_paused(&place);
+        assert_eq!(run["held"]["gave_way"], 0, "{run}");
+        assert!(waiting(&run) <= MUCH_BOUND + READ_AHEAD, "{run}");
+        let kept = bytes_below(&place.path(".ciel"));
+        assert!(kept <= MUCH_BOUND + READ_AHEAD, "{kept} bytes");
+        let shown = place.start(&["ps"]).end().stdout;
+        assert!(
+            shown.contains("0 tasks held, 1 command paused; 4.0 MiB may wait"),
+            "{shown}"
+        );
+        gate.release(1);
+        expect_well(&live.end(), "0\n");
+        let length = |name: &str| fs::metadata(place.path(name)).unwrap().len();
+        let printed = if redirection.is_empty() { much() } else { 0 };
+        assert_eq!(length("printed"), printed, "{redirection} {options}");
+        assert_eq!(length("log"), 6 + much() - printed);
+    }
+}
+
+#[test]
+fn run_that_is_killed_while_a_command_is_paused_is_resumed_and_ends_with_the_same_file() {
+    let place = Place::new();
+    let gate = place.gate("gate");
+    let bound = MUCH_BOUND.to_string();
+    let script = one_that_writes_much(">&{log}", "{\"pure\": false}");
+    let live = place.start_script(&["-j2", "--held-bytes", &bound], &script);
+    once_paused(&place);
+    live.signal("KILL");
+    live.end();
+    place.await_nobody();
+    let live = place.start(&["resume"]);
+    once_paused(&place);
+    gate.release(2);
+    expect_well(&live.end(), "0\n");
+    let written = fs::metadata(place.path("log")).unwrap().len();
+    assert_eq!(written, 6 + much());
+}
+
+#[test]
+fn paused_command_can_be_cancelled() {
+    let place = Place::new();
+    let gate = place.gate("gate");
+    let script = one_that_writes_much("", "{\"pure\": false}");
+    let live = place.start_script(&["-j2", "--held-bytes", "1M"], &script);
+    once_paused(&place);
+    let ended = place.start(&["cancel", "head"]).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    gate.release(1);
+    let ended = live.end();
+    assert!(ended.stderr.contains("1 cancelled"), "{}", ended.stderr);
+    place.await_nobody();
+}
+
+/// What goes through a pipe to a full disk stops the run, as what a command writes by itself does.
+#[test]
+fn full_disk_below_what_a_bounded_command_prints_stops_the_run_until_there_is_room() {
+    let place = Place::new();
+    let Some(disk) = SmallDisk::new(&place.path("disk")) else {
+        return skipped(
+            "full disk below a bounded command",
+            "this user may not mount a file system",
+        );
+    };
+    let script = "x = spawn_exec(\"shell\", {\"command\": \"seq 100000; echo done > {o}\", \
+                  \"outputs\": [\"o\"]}, 1)[0]; done = *x; return 1;";
+    place.file("job.sw", script);
+    let words = "run -j1 --held-bytes 10M --state disk/state job.sw";
+    let words: Vec<&str> = words.split(' ').collect();
+    disk.leave(300);
+    let ended = place.run(&words);
+    expect_told(&ended, &["no space is left on the disk", "ciel resume "]);
+    assert_eq!(ended.stdout, "");
+    disk.make_room();
+    let numbers = (1..=100_000).map(|number| format!("{number}\n"));
+    let ended = place.run(&words);
+    expect_well(&ended, &(numbers.collect::<String>() + "1\n"));
+}
+
+/// All slots are taken by paused commands, and the task at the frontier resumes and wants one.
+#[test]
+fn bound_gives_way_to_paused_commands_that_have_the_slot_of_the_task_in_front() {
+    let place = Place::new();
+    let script = "
+        function second(x) { return text(x); }
+        a = spawn_exec(\"shell\", {\"command\": \"seq 200000 | tail -n 1; sleep 0.3\"}, 1)[0];
+        function chain(a, n) {
+            if (n == 0) { return len(text(a)); }
+            b = spawn_exec(\"shell\", {\"command\": \"cat {a}; sleep 0.1\", \
+                \"inputs\": {\"a\": a}}, 1)[0];
+            return chain(b, n - 1);
+        }
+        front = spawn(chain, [a, 4]);
+        xs = [];
+        for (n in range(4)) {
+            xs += spawn_exec(\"shell\", {\"command\": \"seq 300000; echo {n} > {o}\", \
+                \"inputs\": {\"n\": n}, \"outputs\": [\"o\"]}, 1)[0];
+        }
+        for (x in xs) { done = *x; }
+        return *front;";
+    let expected = place.script(&["--serial"], script);
+    assert_eq!(expected.code, Some(0), "{}", expected.stderr);
+    for bound in ["0", "100K"] {
+        let place = Place::new();
+        let ended = place.script(&["-j2", "--held-bytes", bound], script);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(ended.stdout == expected.stdout, "{bound}");
+    }
 }
 
 /// Programs in which tasks wait for others in every way that the language has.

@@ -1,7 +1,7 @@
 //! Random programs whose tasks append to several files and print, compared with the serial program:
-//! undisturbed, and with the engine killed on the way and resumed.
+//! undisturbed, and with the engine killed and resumed while somebody follows the files.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::random::{Random, first_seed};
 use crate::support::{Ended, Place};
@@ -100,6 +100,15 @@ impl Program {
         self.expect_files(place, &about, |found, whole| found == whole);
     }
 
+    /// Looks at the files again and again for that time: each has a prefix.
+    fn follow(&self, place: &Place, time: Duration, about: &str) {
+        let end = Instant::now() + time;
+        while Instant::now() < end {
+            self.expect_files(place, about, |found, whole| whole.starts_with(found));
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+    }
+
     fn expect_files(&self, place: &Place, about: &str, holds: impl Fn(&str, &str) -> bool) {
         for (name, whole) in NAMES.iter().zip(&self.files) {
             let found = place.read(name);
@@ -137,7 +146,8 @@ fn random_programs_that_are_killed_and_resumed_append_each_byte_once() {
         for round in 0.. {
             let live = place.start_script(&["-q", "-j2"], &program.script());
             if round < KILLS_MAX {
-                std::thread::park_timeout(Duration::from_millis(2 + random.below(120)));
+                let lives = Duration::from_millis(2 + random.below(120));
+                program.follow(&place, lives, &format!("seed {seed}, start {round}"));
                 live.signal("KILL");
             }
             let ended = live.end();

@@ -1,6 +1,7 @@
 //! What the home does while output that waits behind the frontier exceeds a bound.
 //!
-//! Ready tasks go through `holds` before they are offered. Nothing of it is recorded: a run that is
+//! Ready tasks go through `holds` before they are offered; running processes are paused before more
+//! is read of what they write. Nothing of it is recorded: a run that is
 //! resumed begins with nothing held. Read next: `holds`, which says why no job hangs.
 
 use ciel_graph as graph;
@@ -22,8 +23,12 @@ pub struct Pressure {
     pub bound_bytes: u64,
     /// Tasks that are held.
     pub held: usize,
+    /// Processes that are paused.
+    pub paused: usize,
     /// How often a task was held so far.
     pub ever_held: u64,
+    /// How often a process was paused so far.
+    pub ever_paused: u64,
     /// Tasks that went although the bound was exceeded, because nothing else could have moved the
     /// frontier.
     pub gave_way: u64,
@@ -42,7 +47,9 @@ impl Home {
             waiting_bytes: self.waiting_bytes(),
             bound_bytes: holds.bound_bytes(),
             held: holds.len(),
+            paused: holds.pauses.len(),
             ever_held: holds.ever_held(),
+            ever_paused: holds.pauses.ever_paused(),
             gave_way: holds.gave_way(),
         })
     }
@@ -54,7 +61,7 @@ impl Home {
             .is_some_and(|holds| holds.holds(attempt))
     }
 
-    /// Whether any attempt is held, and so waits for the frontier.
+    /// Whether any attempt is held or paused, and so waits for the frontier.
     pub fn has_held(&self) -> bool {
         self.holds.as_ref().is_some_and(|holds| !holds.is_empty())
     }
@@ -72,8 +79,48 @@ impl Home {
             && output.has_place(strand)
     }
 
+    /// Whether what a process writes is not to be read for now.
+    pub fn must_pause(&self, attempt: AttemptKey) -> bool {
+        let Some(holds) = &self.holds else {
+            return false;
+        };
+        let output = self.state.output();
+        let waits = |strand: ciel_model::StrandKey| {
+            let strand = ciel_ordered::StrandKey(strand.0);
+            output.frontier() != Some(strand) && output.has_place(strand)
+        };
+        holds.is_exceeded(self.waiting_bytes())
+            && self.is_placed(attempt)
+            && self.graph().can_be_paused(attempt.task)
+            && self.graph().strand_of(attempt.task).is_some_and(waits)
+            && (!holds.pauses.is_excused(attempt) || self.leftmost_works())
+    }
+
+    /// A process has written so many bytes by now.
+    pub(crate) fn on_process_wrote(&mut self, attempt: AttemptKey, bytes: u64) {
+        let placement = &self.placement;
+        let runs = |attempt| placement.slot_of(attempt).is_some();
+        if let Some(holds) = &mut self.holds {
+            holds.pauses.note_written(attempt, bytes, runs);
+        }
+    }
+
+    /// A process is paused until [`let_go`](Self::let_go) has its output read again.
+    pub(crate) fn on_process_paused(&mut self, attempt: AttemptKey) {
+        if let Some(holds) = &mut self.holds {
+            holds.pauses.put(attempt);
+        }
+    }
+
+    fn is_placed(&self, attempt: AttemptKey) -> bool {
+        self.placement.slot_of(attempt).is_some()
+    }
+
     fn waiting_bytes(&self) -> u64 {
-        self.state.output().waiting_bytes() + self.state.errors().waiting_bytes()
+        let pauses = self.holds.iter().map(|holds| &holds.pauses);
+        let written = pauses.map(|pauses| pauses.written_bytes(|attempt| self.is_placed(attempt)));
+        let waiting = self.state.output().waiting_bytes() + self.state.errors().waiting_bytes();
+        waiting + written.sum::<u64>()
     }
 
     /// Notes that an event is an attempt's wait for nothing.
@@ -134,12 +181,12 @@ impl Home {
         }
     }
 
-    /// Offers what is held and may go; whether anything did.
+    /// Offers what is held and may go, and has what is paused read again; whether anything went.
     pub(crate) fn let_go(&mut self, now: Micros, out: &mut SegmentedQueue<FromHome>) -> bool {
         if !self.has_held() {
             return false;
         }
-        let mut went = false;
+        let mut went = self.read_on(out);
         while let Some(offer) = self.next_held() {
             self.offer(offer, out);
             went = true;
@@ -181,11 +228,41 @@ impl Home {
         }
     }
 
+    /// Has what processes write read again that need not pause any more; whether there were any.
+    fn read_on(&mut self, out: &mut SegmentedQueue<FromHome>) -> bool {
+        let paused = self.holds.iter().flat_map(|holds| holds.pauses.paused());
+        let free: Vec<AttemptKey> = paused.filter(|it| !self.must_pause(*it)).collect();
+        for attempt in &free {
+            if let Some(holds) = &mut self.holds {
+                holds.pauses.remove(*attempt);
+            }
+            self.send(*attempt, ToSite::ReadOn { attempt: *attempt }, out);
+        }
+        !free.is_empty()
+    }
+
+    /// The first one that is held or paused goes although the bound is exceeded.
     fn give_way(&mut self, out: &mut SegmentedQueue<FromHome>) -> bool {
-        let first = self.holds.as_mut().and_then(|holds| holds.give_way());
-        let went = first.is_some();
-        first.into_iter().for_each(|offer| self.offer(offer, out));
-        went
+        let graph = self.state.graph();
+        let Some(holds) = &mut self.holds else {
+            return false;
+        };
+        let paused = holds.pauses.paused();
+        let labelled = paused.filter_map(|it| Some((graph.label_of(it.task)?, it)));
+        let first_paused = labelled.min();
+        match first_paused.filter(|paused| holds.first().is_none_or(|held| *paused < held)) {
+            Some((_, attempt)) => {
+                holds.give_way_to(attempt);
+                self.send(attempt, ToSite::ReadOn { attempt }, out);
+                true
+            }
+            None => {
+                let first = holds.give_way();
+                let went = first.is_some();
+                first.into_iter().for_each(|offer| self.offer(offer, out));
+                went
+            }
+        }
     }
 
     /// Whether the strand at the frontier is in a slot, and nothing but its own work keeps it from

@@ -1,27 +1,31 @@
 //! Back-pressure: while more output than a bound waits behind the serial frontier, tasks wait.
 //!
 //! What waits is all output, in memory and on disk, for standard output, ordered files and ordered
-//! standard error alike. Held are tasks that have not begun, and those that ask after they have
-//! written, by a wait for nothing; neither has a slot. Tasks in their slots are not touched, so the
-//! bound is exceeded by what these write until they end or ask. Of each kind of tasks no more than
-//! there are cores are on their way to slots.
+//! standard error alike, and what processes have written that becomes output when they end. Held
+//! are tasks that have not begun, and those that ask after they have written, by a wait for
+//! nothing; neither has a slot. Processes that write are paused in their slots. So the bound is
+//! exceeded by what the others write until they end or ask, and by what is in pipes. Of each kind
+//! of tasks no more than there are cores are on their way to slots.
 //!
 //! # Why no job hangs that would end without the bound
 //!
-//! The *leftmost* strand is the one at the frontier: all before it is final. It is never held. It
-//! waits for nothing behind it, as the serial program never waits: what it can name was spawned
-//! before, and has ended, or is beneath it; and then the first unfinished strand there is leftmost
-//! itself. There are three exceptions:
+//! The *leftmost* strand is the one at the frontier: all before it is final. It is neither held nor
+//! paused. It waits for nothing behind it, as the serial program never waits: what it can name was
+//! spawned before, and has ended, or is beneath it; and then the first unfinished strand there is
+//! leftmost itself. There are three exceptions:
 //!
 //! - it is an equal call, whose result is to come from a later one that began first;
 //! - it writes a stream for a later task, which is not held but may wait for others that are;
-//! - others have all slots. They end or ask, unless they write such streams.
+//! - others have all slots. They end or ask, unless they write such streams or are paused.
 //!
-//! So the bound *gives way* to one held task after the other, in serial order: at once if nothing
-//! has a slot or is on its way to one, and at every look, [`BETWEEN_LOOKS_US`] apart, that finds
-//! the leftmost strand without a slot or with such a stream. As long as the frontier stands in any
-//! of these cases, each held task goes after a finite time. The times are counted. What tasks say
-//! to each other outside of the engine is not seen.
+//! Processes that read or write streams are not paused, nor are those with a time limit, which
+//! would run on meanwhile. All others wait for nobody.
+//!
+//! So the bound *gives way* to one held or paused task after the other, in serial order: at once
+//! if nothing has a slot or is on its way to one, and at every look, [`BETWEEN_LOOKS_US`] apart,
+//! that finds the leftmost strand without a slot or with such a stream. As long as the frontier
+//! stands in any of these cases, each of these tasks goes after a finite time. The times are
+//! counted. What tasks say to each other outside of the engine is not seen.
 //!
 //! It does not know what is written. Read next: `backpressure`, which has the home obey.
 
@@ -31,6 +35,7 @@ use ciel_model::{Class, KeyMap, Micros, OrderLabel};
 use ciel_node::AttemptKey;
 use ciel_ordered::StrandKey;
 
+use super::pauses::Pauses;
 use crate::message::Offer;
 
 /// Tasks of one kind, scripts or all others, that may be on their way to slots on few cores; on
@@ -67,6 +72,8 @@ pub(super) struct Holds {
     strands: KeyMap<StrandKey, AttemptKey>,
     /// Those that went while the bound was kept, and may not have begun; likewise.
     offered: [BTreeSet<AttemptKey>; 2],
+    /// Running processes.
+    pub(super) pauses: Pauses,
     next_look: Option<Micros>,
     ever_held: u64,
     gave_way: u64,
@@ -80,6 +87,7 @@ impl Holds {
             labels: KeyMap::default(),
             strands: KeyMap::default(),
             offered: Default::default(),
+            pauses: Pauses::default(),
             next_look: None,
             ever_held: 0,
             gave_way: 0,
@@ -138,8 +146,9 @@ impl Holds {
         self.labels.contains_key(&attempt)
     }
 
+    /// Whether nothing is held or paused.
     pub(super) fn is_empty(&self) -> bool {
-        self.labels.is_empty()
+        self.labels.is_empty() && self.pauses.is_empty()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -177,12 +186,23 @@ impl Holds {
         self.remove(first)
     }
 
+    /// The first held task in serial order, and its place there.
+    pub(super) fn first(&self) -> Option<(OrderLabel, AttemptKey)> {
+        let firsts = self.held.iter().filter_map(|held| held.keys().next());
+        firsts.min().copied()
+    }
+
     /// The first held task goes although the bound is exceeded.
     pub(super) fn give_way(&mut self) -> Option<Offer> {
-        let firsts = self.held.iter().filter_map(|held| held.keys().next());
-        let (_, first) = *firsts.min()?;
+        let (_, first) = self.first()?;
         self.gave_way += 1;
         self.remove(first)
+    }
+
+    /// A paused process continues although the bound is exceeded.
+    pub(super) fn give_way_to(&mut self, paused: AttemptKey) {
+        self.gave_way += 1;
+        self.pauses.excuse(paused);
     }
 
     pub(super) fn bound_bytes(&self) -> u64 {

@@ -47,6 +47,11 @@ impl Site {
                     call.answer(attempt, Reply::Recalled(known));
                 }
             }
+            ToSite::ReadOn { attempt } => {
+                if self.slot_of(attempt) == Some(Slot::Process) {
+                    call.effects.push(Effect::ReadOn(attempt));
+                }
+            }
             ToSite::Notify { attempt, handle } => self.notify_watcher(call, attempt, handle),
             ToSite::Suspend { attempt, parked } => self.suspend(call, attempt, parked),
             ToSite::Stop { attempt } => self.stop(call, attempt),

@@ -1,9 +1,11 @@
 //! One event at a time in an engine whose waiting output is bounded.
 
-use crate::house::{House, ROOT, attempt_of, pooled, spawn, worker};
+use std::sync::Arc;
+
+use crate::house::{House, ROOT, attempt_of, finished, pooled, spawn, worker};
 use ciel_engine::{Caller, Event, Pressure};
 use ciel_graph::{self as graph, Continuation, Wait};
-use ciel_model::{Descriptor, Purity};
+use ciel_model::{Class, Descriptor, Options, Purity};
 use ciel_node::AttemptKey;
 use ciel_ordered::Piece;
 
@@ -185,4 +187,105 @@ fn look_lets_nothing_go_while_the_leftmost_task_works() {
     };
     house.tell(end);
     assert!(!house.engine.has_held(), "what is cancelled is not held");
+}
+
+/// A task in a process of its own.
+fn command() -> Descriptor {
+    Descriptor::plain("shell", Class::Process, "c", b"c".as_slice())
+}
+
+/// What the engine wants done when a command has been paused, as it must be.
+fn pause(house: &mut House, task: u64) -> String {
+    let attempt = attempt_of(task);
+    assert!(house.engine.must_pause(attempt), "task {task}");
+    house.tell(Event::ProcessPaused { attempt })
+}
+
+#[test]
+fn command_that_writes_too_much_pauses_until_what_waits_is_taken() {
+    let mut house = house();
+    assert_eq!(house.spawn(command()), "start 2");
+    take(&mut house);
+    assert!(!house.engine.must_pause(attempt_of(2)), "nothing waits");
+    write(&mut house, attempt_of(2), 0, BOUND as usize + 1);
+    assert_eq!(pause(&mut house, 2), "deadline");
+    assert_eq!((pressure(&house).paused, pressure(&house).held), (1, 0));
+    assert_eq!(take(&mut house), "", "task 1 runs, and nothing is final");
+    assert_eq!(house.exit(1, None), "");
+    assert_eq!(take(&mut house), "read on 2, deadline");
+    assert!(
+        !house.engine.must_pause(attempt_of(2)),
+        "it is at the frontier"
+    );
+    assert_eq!(
+        (pressure(&house).paused, pressure(&house).ever_paused),
+        (0, 1)
+    );
+}
+
+#[test]
+fn what_a_running_command_has_written_counts_until_it_ends() {
+    let mut house = house();
+    assert_eq!(house.spawn(command()), "start 2");
+    take(&mut house);
+    let (attempt, bytes) = (attempt_of(2), BOUND + 1);
+    house.tell(Event::ProcessWrote { attempt, bytes });
+    assert_eq!(pressure(&house).waiting_bytes, BOUND + 1);
+    assert!(house.engine.must_pause(attempt));
+    let end = Some(finished(attempt));
+    house.tell(Event::TurnEnded { attempt, end });
+    assert_eq!(pressure(&house).waiting_bytes, 0);
+}
+
+#[test]
+fn command_that_reads_or_writes_a_stream_or_has_a_time_limit_is_not_paused() {
+    let mut house = House::with_worker(4);
+    house.engine.bound_output(BOUND);
+    let mut timed = command();
+    timed.options = Arc::new(Options {
+        timeout_us: Some(1_000_000),
+        ..Options::default()
+    });
+    let mut writer = command();
+    writer.streams.outputs = vec![0];
+    assert_eq!(house.spawn(timed), "start 2, deadline");
+    assert_eq!(house.spawn(writer), "start 3");
+    assert_eq!(house.spawn(command()), "start 4");
+    take(&mut house);
+    write(&mut house, attempt_of(2), 0, 100);
+    let pauses = [2, 3, 4].map(|task| house.engine.must_pause(attempt_of(task)));
+    assert_eq!(pauses, [false, false, true]);
+}
+
+/// Task 1 spawns task 3, an equal call of command 2, which is behind it and is paused: the frontier
+/// comes to task 3, which waits for the result of command 2.
+#[test]
+fn bound_gives_way_to_a_paused_command_if_the_leftmost_task_has_no_slot() {
+    let mut house = house();
+    let equal = || Descriptor {
+        purity: Purity::Declared,
+        ..command()
+    };
+    assert_eq!(house.spawn(equal()), "start 2");
+    assert_eq!(house.step(attempt_of(1), spawn(0, equal())), "");
+    take(&mut house);
+    write(&mut house, attempt_of(2), 0, 100);
+    assert_eq!(pause(&mut house, 2), "deadline");
+    assert_eq!(house.exit(1, None), "");
+    assert_eq!(take(&mut house), "");
+    house.now = house.engine.next_deadline().unwrap();
+    assert_eq!(house.tell(Event::Ticked), "read on 2, deadline");
+    assert_eq!(pressure(&house).gave_way, 1);
+    assert!(!house.engine.must_pause(attempt_of(2)), "it may write now");
+}
+
+#[test]
+fn paused_command_that_is_cancelled_is_stopped_and_not_read() {
+    let mut house = house();
+    assert_eq!(house.spawn(command()), "start 2");
+    take(&mut house);
+    write(&mut house, attempt_of(2), 0, 100);
+    assert_eq!(pause(&mut house, 2), "deadline");
+    assert_eq!(house.cancel(2), "stop 2, deadline");
+    assert!(!house.engine.has_held());
 }

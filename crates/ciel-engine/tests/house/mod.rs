@@ -263,6 +263,7 @@ fn done(effect: &Effect) -> Option<String> {
         Effect::NextTurn { attempt } => format!("next turn {}", attempt.task.0),
         Effect::DropScript { task } => format!("drop script {}", task.0),
         Effect::StartProcess(assignment) => format!("start {}", assignment.task.0),
+        Effect::ReadOn(attempt) => format!("read on {}", attempt.task.0),
         Effect::StopProcess(attempt) => format!("stop {}", attempt.task.0),
         Effect::StartWorker { worker, .. } => format!("start worker{}", worker.0),
         Effect::StopWorker { worker } => format!("stop worker{}", worker.0),

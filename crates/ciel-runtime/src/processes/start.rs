@@ -8,6 +8,7 @@ use bytes::Bytes;
 use ciel_graph::{Assignment, Entry};
 use ciel_model::{Content, Failure, FailureKind, Form, Handle, Label, Value};
 use ciel_spawner::{self as message, Start};
+use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::Failed;
 use crate::engine::Engine;
@@ -15,6 +16,7 @@ use crate::error::hint_of_limit;
 use crate::executors::Launch;
 use crate::executors::command::{Plan, Stdout};
 use crate::failures;
+use crate::pipes::Pipes;
 use crate::streams::{Attached, Inlet, attach};
 use crate::workspace::TaskWorkspace;
 
@@ -122,6 +124,35 @@ pub(super) fn request(
     let folder = plan.folder.as_ref();
     start.folder = folder.map(|folder| crate::workspace::c_string(folder.as_os_str()));
     Ok(start)
+}
+
+/// The reading ends of the pipes of a process, and the writing ends that go to it by their numbers
+/// in `start`. Where output that waits is bounded, what it prints and appends comes through pipes.
+pub(super) fn open_pipes(
+    engine: &Engine,
+    assignment: &Assignment,
+    plan: &Plan,
+    desk: &mut TaskWorkspace<'_>,
+    start: &mut Start,
+) -> Failed<(Pipes, Vec<OwnedFd>)> {
+    let label = &assignment.label;
+    let refused = |error: std::io::Error| trouble(label, "cannot create a pipe", &error);
+    let prints = plan.stdout == Stdout::Printed;
+    let live = assignment.descriptor.options.live && prints;
+    let (mut pipes, mut writers) = Pipes::open(engine, label, live).map_err(refused)?;
+    if live {
+        start.stdout = message::Output::Fd(1);
+    } else if prints && let Some(file) = desk.stored_output()? {
+        let (reader, writer) =
+            pipe_with(PipeFlags::CLOEXEC).map_err(|error| refused(error.into()))?;
+        start.stdout = message::Output::Fd(writers.len() as u32);
+        writers.push(writer);
+        pipes.store(reader, file).map_err(refused)?;
+    }
+    for (ends, file) in desk.take_appending() {
+        pipes.store(ends, file).map_err(refused)?;
+    }
+    Ok((pipes, writers))
 }
 
 fn environment(assignment: &Assignment, plan: &Plan) -> Vec<std::ffi::CString> {

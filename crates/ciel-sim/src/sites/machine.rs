@@ -222,7 +222,7 @@ impl Machine {
             Mood::Hanging => {
                 return self.schedule(common, common.now + HANG_US, Local::Act(attempt));
             }
-            Mood::Asking | Mood::Preempted => return,
+            Mood::Asking | Mood::Preempted | Mood::Paused => return,
         }
         match process.script.advance(common.scenario, failures) {
             Move::Wait(time) => self.schedule(common, common.now + time, Local::Act(attempt)),

@@ -26,6 +26,8 @@ pub fn of_event(event: &Event) -> Option<String> {
         Event::TurnTaken { .. }
         | Event::TaskPreempted { .. }
         | Event::FrontierMoved { .. }
+        | Event::ProcessWrote { .. }
+        | Event::ProcessPaused { .. }
         | Event::Ticked => return None,
     };
     Some(match told {

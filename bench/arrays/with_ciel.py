@@ -29,7 +29,7 @@ def measured(count: int) -> float:
     """Makes an array and has it read."""
     array = made.spawn(count).later
     places = [count // READERS * reader for reader in range(READERS)]
-    found = ciel.gather([read.spawn(array, place) for place in places])
+    found = ciel.gather([read.spawn(array.later, place) for place in places])
     if [number for number, _, _ in found] != places:
         raise ValueError(f"the readers found other numbers: {found}")
     return max(end for _, _, end in found) - found[0][1]

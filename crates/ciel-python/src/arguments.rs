@@ -1,4 +1,5 @@
-//! The arguments of a plain call as a pickle: the bytes that `pickle.dumps((args,), 5)` gives.
+//! The arguments of a plain call as a pickle: the bytes that `pickle.dumps((args,), 5)` gives, or
+//! `pickle.dumps((args, kwargs), 5)` if some have names.
 //!
 //! So a call has the same payload, whoever has packed it. Only what is common is written here:
 //! numbers, text, bytes, `None`, and tuples of these. It knows no tasks. Read next: `stack.rs`;
@@ -6,7 +7,7 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{IntoPyDict, PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
 
 /// Bytes of a call that are written here, at most: longer ones make a task of a call.
 const BYTES_MAX: usize = 3 << 10;
@@ -20,22 +21,47 @@ const MEMOIZE: u8 = 0x94;
 /// What a pickle would write once: that has to be Python's, if it is there twice.
 type Memo = Vec<*mut pyo3::ffi::PyObject>;
 
-/// Appends the pickle of `(args,)` to `to`, or nothing if there are no arguments; false if one of
-/// them is not to be written here: then `to` is of no use.
-pub fn append(to: &mut Vec<u8>, args: &Bound<'_, PyTuple>) -> bool {
-    if args.is_empty() {
+/// Appends the pickle of `(args,)` to `to`, of `(args, named)` if some have names, or nothing if
+/// there are no arguments; false if one of them is not to be written here: then `to` is of no use.
+pub fn append(
+    to: &mut Vec<u8>,
+    args: &Bound<'_, PyTuple>,
+    named: Option<&Bound<'_, PyDict>>,
+) -> bool {
+    if args.is_empty() && named.is_none() {
         return true;
     }
     to.extend(BEGIN);
     let length_at = to.len();
     to.extend([0; 8]);
-    if !append_tuple(to, args, &mut Memo::new(), 0) {
+    let mut memo = Memo::new();
+    if !append_tuple(to, args, &mut memo, 0) {
         return false;
     }
-    to.extend([0x85, MEMOIZE, b'.']);
+    if !named.is_none_or(|named| append_named(to, named, &mut memo)) {
+        return false;
+    }
+    to.extend([0x85 + u8::from(named.is_some()), MEMOIZE, b'.']);
     let length = (to.len() - length_at - 8) as u64;
     to[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
     length < BYTES_MAX as u64
+}
+
+/// Appends a dictionary that is not empty.
+fn append_named(to: &mut Vec<u8>, named: &Bound<'_, PyDict>, memo: &mut Memo) -> bool {
+    let is_one = named.len() == 1;
+    to.extend([b'}', MEMOIZE]);
+    if !is_one {
+        to.push(b'(');
+    }
+    for (name, value) in named.iter() {
+        let is_written = append_value(to, &name, memo, 0) && append_value(to, &value, memo, 0);
+        if !is_written || to.len() > 2 * BYTES_MAX {
+            return false;
+        }
+    }
+    to.push(if is_one { b's' } else { b'u' });
+    true
 }
 
 fn append_tuple(
@@ -165,10 +191,14 @@ fn append_number(to: &mut Vec<u8>, number: i64) -> bool {
     true
 }
 
-/// As `pickle.dumps((args,), 5)`, or nothing without arguments; `None` for values that are not
-/// written here.
+/// As `pickle.dumps((args,), 5)`, or `pickle.dumps((args, named), 5)`, or nothing without
+/// arguments; `None` for values that are not written here.
 #[pyfunction]
-pub fn packed_arguments<'py>(args: Bound<'py, PyTuple>) -> Option<Bound<'py, PyBytes>> {
+#[pyo3(signature = (args, named = None))]
+pub fn packed_arguments<'py>(
+    args: Bound<'py, PyTuple>,
+    named: Option<Bound<'py, PyDict>>,
+) -> Option<Bound<'py, PyBytes>> {
     let mut packed = Vec::new();
-    append(&mut packed, &args).then(|| PyBytes::new(args.py(), &packed))
+    append(&mut packed, &args, named.as_ref()).then(|| PyBytes::new(args.py(), &packed))
 }

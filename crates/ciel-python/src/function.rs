@@ -36,6 +36,8 @@ pub struct Known {
     pub function: Py<PyAny>,
     /// What precedes the arguments in payloads.
     pub head: Py<PyBytes>,
+    /// Whether calls may name arguments.
+    pub takes_names: bool,
     captured: Vec<Captured>,
     file: Py<PyString>,
     /// Code that spawns it, in that file.
@@ -60,7 +62,7 @@ impl Function {
 
     /// Plain calls of `function` that are spawned in `file` may be kept: `head` precedes their
     /// arguments in payloads. `captured` are globals that must not be assigned again, each with
-    /// its namespace and its value.
+    /// its namespace and its value. With `takes_names` arguments may have names.
     fn keep_plain_calls(
         &mut self,
         function: Py<PyAny>,
@@ -68,11 +70,13 @@ impl Function {
         definition: Py<Definition>,
         head: Py<PyBytes>,
         captured: &Bound<'_, PyList>,
+        takes_names: bool,
     ) -> PyResult<()> {
         self.known = Some(Known {
             definition,
             function,
             head,
+            takes_names,
             captured: captured.extract()?,
             file,
             spawners: Vec::new(),
@@ -88,9 +92,8 @@ impl Function {
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         let py = slf.py();
-        if kwargs.is_none_or(|kwargs| kwargs.is_empty())
-            && let Some(future) = stack::spawn(slf, args, None)?
-        {
+        let named = kwargs.filter(|kwargs| !kwargs.is_empty());
+        if let Some(future) = stack::spawn(slf, args, named, None)? {
             return Ok(future);
         }
         let kwargs = kwargs.cloned().unwrap_or_else(|| PyDict::new(py));
@@ -105,7 +108,7 @@ impl Function {
         file: &Bound<'_, PyString>,
         line: u32,
     ) -> PyResult<Option<Py<PyAny>>> {
-        stack::spawn(slf, args, Some((file, line)))
+        stack::spawn(slf, args, None, Some((file, line)))
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {

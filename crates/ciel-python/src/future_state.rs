@@ -5,7 +5,7 @@
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::counted::Counted;
 use crate::function::Function;
@@ -53,6 +53,8 @@ pub struct Call {
     pub function: Py<Function>,
     /// Its arguments, which cannot change.
     pub args: Py<PyTuple>,
+    /// Those that have names, if any do.
+    pub named: Option<Py<PyDict>>,
     /// Index of the spawn.
     pub action: u64,
 }
@@ -125,8 +127,8 @@ impl FutureState {
             } => return Ok(Some(child.clone_ref(py))),
             _ => return Ok(None),
         };
-        let (task, args, action) = parts;
-        let child = kept(py)?.call1((task, args, PyBytes::new(py, b""), action, handle, false))?;
+        let (task, given, action) = parts;
+        let child = kept(py)?.call1((task, given, PyBytes::new(py, b""), action, handle, false))?;
         Ok(Some(child.unbind()))
     }
 
@@ -146,7 +148,8 @@ impl FutureState {
             State::Known(known) => visit.call(known),
             State::Plain(call) => {
                 visit.call(&call.function)?;
-                visit.call(&call.args)
+                visit.call(&call.args)?;
+                visit.call(&call.named)
             }
             State::Kept(child) => visit.call(child),
             State::Ended(value) => visit.call(value),
@@ -159,10 +162,29 @@ impl FutureState {
     }
 }
 
+/// Arguments as Python has them: by place, and by name.
+pub type Given = (Py<PyTuple>, Py<PyDict>);
+
 impl Call {
-    fn parts(&self, py: Python<'_>) -> (Py<Function>, Py<PyTuple>, u64) {
-        let (task, args) = (self.function.clone_ref(py), self.args.clone_ref(py));
-        (task, args, self.action)
+    fn parts(&self, py: Python<'_>) -> (Py<Function>, Given, u64) {
+        (self.function.clone_ref(py), self.given(py), self.action)
+    }
+
+    /// The same call.
+    pub fn clone_ref(&self, py: Python<'_>) -> Call {
+        Call {
+            function: self.function.clone_ref(py),
+            args: self.args.clone_ref(py),
+            named: self.named.as_ref().map(|named| named.clone_ref(py)),
+            action: self.action,
+        }
+    }
+
+    /// Its arguments.
+    pub fn given(&self, py: Python<'_>) -> Given {
+        let named = self.named.as_ref().map(|named| named.clone_ref(py));
+        let named = named.unwrap_or_else(|| PyDict::new(py).unbind());
+        (self.args.clone_ref(py), named)
     }
 }
 

@@ -4,11 +4,10 @@
 
 use ciel_model::Name;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::PyBytes;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::counted::Counted;
-use crate::function::Function;
 use crate::future_state::Call;
 
 /// The strand of such a child.
@@ -28,9 +27,7 @@ pub struct Inside {
     pub strand: Option<Py<PyAny>>,
     /// The native half of that.
     pub counted: Option<Py<Counted>>,
-    function: Py<Function>,
-    args: Py<PyTuple>,
-    action: u64,
+    call: Call,
     handle: u32,
     /// Handles of futures that are gone.
     released: Vec<u32>,
@@ -39,8 +36,9 @@ pub struct Inside {
 #[pymethods]
 impl Inside {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.function)?;
-        visit.call(&self.args)?;
+        visit.call(&self.call.function)?;
+        visit.call(&self.call.args)?;
+        visit.call(&self.call.named)?;
         visit.call(&self.strand)?;
         visit.call(&self.counted)
     }
@@ -69,9 +67,7 @@ impl Inside {
             begun_beats,
             strand: None,
             counted: None,
-            function: call.function.clone_ref(py),
-            args: call.args.clone_ref(py),
-            action: call.action,
+            call: call.clone_ref(py),
             handle,
             released: Vec::new(),
         }
@@ -89,9 +85,9 @@ impl Inside {
         let (call, counts) = {
             let mut inside = slf.borrow_mut();
             let released = std::mem::take(&mut inside.released);
-            let call = (inside.function.clone_ref(py), inside.args.clone_ref(py));
+            let call = (inside.call.function.clone_ref(py), inside.call.given(py));
             let counts = (
-                inside.action,
+                inside.call.action,
                 inside.handle,
                 inside.next_action,
                 inside.next_handle,
@@ -125,7 +121,7 @@ impl Inside {
             inside => inside.name,
         };
         let former = py.import("ciel._in_place")?.getattr("Former")?;
-        let task = slf.borrow().function.clone_ref(py);
+        let task = slf.borrow().call.function.clone_ref(py);
         let made = former
             .call1((task, PyBytes::new(py, &name.0.to_be_bytes())))?
             .unbind();

@@ -15,7 +15,7 @@ use ciel_model::Name;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
 use crate::arguments;
 use crate::counted::Counted;
@@ -289,10 +289,11 @@ type Place<'a, 'py> = (&'a Bound<'py, PyString>, u32);
 pub(crate) fn spawn(
     task: &Bound<'_, Function>,
     args: &Bound<'_, PyTuple>,
+    named: Option<&Bound<'_, PyDict>>,
     place: Option<Place<'_, '_>>,
 ) -> PyResult<Option<Py<PyAny>>> {
     match here(task.py()) {
-        Some(stack) => spawn_plain(&stack, task, args, place),
+        Some(stack) => spawn_plain(&stack, task, args, named, place),
         None => Ok(None),
     }
 }
@@ -301,6 +302,7 @@ fn spawn_plain(
     stack: &Bound<'_, Stack>,
     task: &Bound<'_, Function>,
     args: &Bound<'_, PyTuple>,
+    named: Option<&Bound<'_, PyDict>>,
     place: Option<Place<'_, '_>>,
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = task.py();
@@ -308,7 +310,7 @@ fn spawn_plain(
     let Some(known) = &mut function.known else {
         return Ok(None);
     };
-    if !known.is_unchanged(py) {
+    if !known.is_unchanged(py) || (named.is_some() && !known.takes_names) {
         return Ok(None);
     }
     let line = match place {
@@ -327,7 +329,7 @@ fn spawn_plain(
     let mut payload = stack.spare.pop().unwrap_or_default();
     payload.clear();
     payload.extend_from_slice(known.head.as_bytes(py));
-    if !arguments::append(&mut payload, args) {
+    if !arguments::append(&mut payload, args, named) {
         return Ok(None);
     }
     let child = Child {
@@ -342,6 +344,10 @@ fn spawn_plain(
     let call = Call {
         function: task.clone().unbind(),
         args: args.clone().unbind(),
+        named: named
+            .map(|named| named.copy())
+            .transpose()?
+            .map(Bound::unbind),
         action: spawner.action,
     };
     stack.future_of(py, spawner, call).map(Some)
@@ -471,8 +477,9 @@ impl Spawner {
     }
 }
 
-/// What begins: the switch to a greenlet, and the function and arguments that it is to call.
-type Begun = (Py<PyAny>, Py<PyAny>, Py<PyTuple>);
+/// What begins: the switch to a greenlet; the function that it is to call, with these arguments,
+/// of which some may have names.
+type Begun = (Py<PyAny>, (Py<PyAny>, Py<PyTuple>, Option<Py<PyDict>>));
 
 /// Begins the child whose result a future is, in place of the strand that runs. `None` if that is
 /// Python's to do.
@@ -522,11 +529,9 @@ pub fn begin(future: &Bound<'_, FutureState>) -> PyResult<Option<Begun>> {
     };
     Digits::of(seed_of_name(child)).tell();
     stack.levels.push(level);
-    Ok(Some((
-        switch,
-        known.function.clone_ref(py),
-        call.args.clone_ref(py),
-    )))
+    let named = call.named.as_ref().map(|named| named.clone_ref(py));
+    let body = (known.function.clone_ref(py), call.args.clone_ref(py), named);
+    Ok(Some((switch, body)))
 }
 
 /// The innermost strand has returned `value`. Ends it in place; the switch to the strand that it

@@ -111,8 +111,8 @@ class Future(FutureState, NoValue, Generic[T_co]):
         if timeout is None:
             begun = begin(self)
             if begun is not None:
-                switch, function, args = begun
-                value = switch(function, args)
+                switch, body = begun
+                value = switch(body)
                 if type(value) in SHARED:
                     return cast(T_co, value)
                 return self._continued(value)

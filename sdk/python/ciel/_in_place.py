@@ -56,20 +56,20 @@ class Kept:
     belongs to a part of its parent that is replayed: it ran in place then, and does again.
     """
 
-    __slots__ = ("task", "args", "payload", "action", "handle", "sealed")
+    __slots__ = ("task", "given", "payload", "action", "handle", "sealed")
 
     def __init__(
         self,
         task: TaskFunction,
-        args: tuple[Any, ...] | None,
+        given: tuple[tuple[Any, ...], dict[str, Any]] | None,
         payload: bytes,
         action: int,
         handle: int,
         sealed: bool,
     ) -> None:
-        """It has not begun. `args` are `None` if each run needs a copy of them, from `payload`."""
+        """It has not begun. `given` are its arguments; `None`: it needs a copy, from `payload`."""
         self.task = task
-        self.args = args
+        self.given = given
         self.payload = payload
         self.action = action
         self.handle = handle

@@ -122,12 +122,12 @@ class KeepingStrand(WaitingStrand):
         self.tidy()
         handle, action = self.take_handle(), self.act()
         self.keeps = True
-        args = atoms_of(call)
+        given = atoms_of(call)
         future: Future[Any] = Future(self, handle)
-        future._child = Kept(call.task, args, payload, action, handle, is_sealed)
+        future._child = Kept(call.task, given, payload, action, handle, is_sealed)
         if not is_sealed:
             definition = definition_of(call)
-            if args is not None:
+            if given is not None:
                 _note_plain(call, definition)
             if not promoter.keep(self.tag, definition, payload, action, handle, call.line):
                 self.promote()
@@ -249,7 +249,9 @@ def _note_plain(call: Call, definition: Definition) -> None:
     task, identity = call.task, call.task.identity
     if not identity.cells:
         head = head_of_plain(identity)
-        task.keep_plain_calls(task.function, call.file, definition, head, identity.globals)
+        task.keep_plain_calls(
+            task.function, call.file, definition, head, identity.globals, not task.keeps
+        )
 
 
 class InsideStrand(KeepingStrand):

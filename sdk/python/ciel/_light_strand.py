@@ -96,10 +96,10 @@ class LightStrand(WorkerStrand, InsideStrand):
         args, kwargs = self._given_arguments(self._child)
         return self.run_call(function.__name__, function, args, kwargs)
 
-    def note_begun(self, args: tuple[Any, ...], elapsed_s: float) -> None:
+    def note_begun(self, given: Arguments, elapsed_s: float) -> None:
         """The child has begun natively, that long ago."""
         task = self._child.task
-        self._call = (task.function.__name__, args, {})
+        self._call = (task.function.__name__, *given)
         self.function = task.function
         self._begun -= elapsed_s
 
@@ -126,8 +126,8 @@ class LightStrand(WorkerStrand, InsideStrand):
         return None if self.parent is None else self.parent.where
 
     def _given_arguments(self, child: Kept) -> Arguments:
-        if child.args is not None:
-            return child.args, {}
+        if child.given is not None:
+            return child.given
         return Unpacked(child.payload).arguments(self, 0)
 
     def _end(self, value: Any) -> None:

@@ -749,11 +749,12 @@ class Function:
         definition: Definition,
         head: bytes,
         captured: list[tuple[dict[str, Any], str, Any]],
+        takes_names: bool,
     ) -> None:
         """Plain calls of `function` that are spawned in `file` may be kept from now on.
 
         `head` precedes their arguments in payloads; `captured` are globals that must stay as they
-        are, each with its namespace and its value.
+        are, each with its namespace and its value. With `takes_names` arguments may have names.
         """
 
     def spawn(self, *args: Any, **kwargs: Any) -> Any:
@@ -838,11 +839,12 @@ class Stack:
 
 def begin(
     future: FutureState,
-) -> tuple[Callable[..., Any], Callable[..., Any], tuple[Any, ...]] | None:
+) -> tuple[Callable[..., Any], Any] | None:
     """Begins the child whose result a future is, in place of the strand that runs.
 
-    The switch to a greenlet, and the function and arguments that it is to call; `None` if the child
-    is not plain, or is a task already.
+    The switch to a greenlet, and what that receives: the function that it is to call, the
+    arguments, and those that have names, or `None`. `None` if the child is not plain, or is a task
+    already.
     """
 
 def end(value: Any) -> Callable[..., Any] | None:
@@ -857,10 +859,12 @@ def note_here(is_here: bool) -> None:
 def note_freezing(one_more: bool) -> None:
     """One more pickle is being made, or one less: its values must not wait."""
 
-def packed_arguments(args: tuple[Any, ...]) -> bytes | None:
-    """As `pickle.dumps((args,), 5)`, or nothing without arguments.
+def packed_arguments(
+    args: tuple[Any, ...], named: dict[str, Any] | None = None
+) -> bytes | None:
+    """As `pickle.dumps((args,), 5)` or `pickle.dumps((args, named), 5)`.
 
-    `None` for values that Python has to pack.
+    Nothing without arguments, `None` for values that Python has to pack.
     """
 
 def position_of_root(key: bytes) -> bytes:

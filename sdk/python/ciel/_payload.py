@@ -116,14 +116,15 @@ def head_of_plain(identity: Identity) -> bytes:
     return _HEAD.pack(1, len(identity.header), 0, 0) + identity.header
 
 
-def atoms_of(call: Call) -> tuple[Any, ...] | None:
+def atoms_of(call: Call) -> Arguments | None:
     """The arguments of a call that needs no copy of them; `None` for any other call."""
-    if call.kwargs:
-        return None
     for value in call.args:
         if not is_plain(value):
             return None
-    return call.args
+    for value in call.kwargs.values():
+        if not is_plain(value):
+            return None
+    return call.args, call.kwargs
 
 
 def is_small(atom: Any) -> bool:
@@ -279,7 +280,7 @@ def arguments_now(call: Call, value: Callable[[Any], Any]) -> Arguments:
     """The arguments of a call that runs at once in this process, copied; `value` as in `Copy`."""
     atoms = atoms_of(call)
     if atoms is not None:
-        return atoms, {}
+        return atoms
     return Copy(call).arguments(value, lambda future: future)
 
 

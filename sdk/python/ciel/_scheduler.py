@@ -31,8 +31,8 @@ IDLE_MAX = 64
 Body = Callable[[], "greenlet | None"]
 """Runs a task; returns the greenlet that continues when it has ended, `None` for home."""
 
-Begun = tuple[Callable[..., Any], tuple[Any, ...]]
-"""A child that has begun natively: its function and arguments."""
+Begun = tuple[Callable[..., Any], tuple[Any, ...], "dict[str, Any] | None"]
+"""A child that has begun natively: its function, its arguments, and those that have names."""
 
 Switch = Callable[..., Any]
 """Switches to a greenlet: its bound method."""
@@ -154,8 +154,8 @@ class Scheduler:
         while True:
             try:
                 if isinstance(body, tuple):
-                    function, args = body
-                    value = function(*args)
+                    function, args, named = body
+                    value = function(*args) if named is None else function(*args, **named)
                     after = end(value)
                     if after is not None:
                         me.gr_context = None

@@ -42,6 +42,7 @@ from ciel._worker import WorkerStrand
 if TYPE_CHECKING:
     from ciel._call import TaskFunction
     from ciel._native import Message
+    from ciel._payload import Arguments
 
 ASKED_AFTER_BYTES = 1 << 16
 DROPPED_MAX = 256
@@ -170,7 +171,7 @@ class WorkerProcess:
     def _stand(
         self,
         below: tuple[KeepingStrand, Callable[..., Any]],
-        call: tuple[TaskFunction, tuple[Any, ...]],
+        call: tuple[TaskFunction, Arguments],
         place: tuple[int, int],
         counts: tuple[int, int],
         released: list[int],

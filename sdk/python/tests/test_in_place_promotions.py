@@ -42,7 +42,8 @@ def _install(promoted):
 
     def spawn_then_promote(task, *args, **kwargs):
         future = spawn(task, *args, **kwargs)
-        if not kwargs and is_chosen(1, args) and isinstance(here.strand, KeepingStrand):
+        is_now = is_chosen(1, args, sorted(kwargs.items()))
+        if is_now and isinstance(here.strand, KeepingStrand):
             here.strand.promote()
         return future
 
@@ -54,12 +55,12 @@ def _install(promoted):
     def note_promoting(call, definition):
         function, head = call.task.function, _keeping_strand.head_of_plain(call.task.identity)
 
-        def promote_then_call(*args):
-            if is_chosen(2, function.__name__, args):
+        def promote_then_call(*args, **kwargs):
+            if is_chosen(2, function.__name__, args, sorted(kwargs.items())):
                 here.strand.promote()
-            return function(*args)
+            return function(*args, **kwargs)
 
-        call.task.keep_plain_calls(promote_then_call, call.file, definition, head, [])
+        call.task.keep_plain_calls(promote_then_call, call.file, definition, head, [], True)
 
     _worker.IN_PLACE_S = 1e9  # no tail is a task because it comes late
     if promoted:
@@ -99,6 +100,54 @@ def test_programs_show_the_same_whenever_children_become_tasks(slots: str, tmp_p
         always, sometimes, never = names
         assert never <= always and sometimes <= always
         assert len(never) < len(sometimes) < len(always)
+
+
+NAMED = """
+import random
+import ciel
+
+@ciel.task
+def node(seed, depth=3, *, factor=1, **others):
+    chance = random.Random(f"{seed} {depth} {factor} {sorted(others.items())}")
+    total = ciel.task_rng().randrange(1000) * factor
+    futures = []
+    for n in range(chance.randrange(1, 5) if depth else 0):
+        if chance.random() < 0.2:
+            print("node", seed, depth, n)
+        named = {"factor": chance.randrange(9)} if chance.random() < 0.7 else {}
+        if chance.random() < 0.3:
+            named["other"] = (n, "text")
+        if chance.random() < 0.5:
+            futures.append(node.spawn(7 * seed + n, depth - 1, **named))
+        else:
+            futures.append(node.spawn(depth=depth - 1, **named, seed=7 * seed + n))
+    for future in chance.sample(futures, len(futures)):
+        try:
+            total += future.result()
+        except ValueError as error:
+            total += error.args[0]
+    if chance.random() < 0.05:
+        raise ValueError(total)
+    return total
+
+def main():
+    first, second = node.spawn(1, depth=4), node.spawn(seed=5, depth=4)
+    return [second.result(), first.result()]
+"""
+
+
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_calls_with_named_arguments_show_the_same_whenever_they_become_tasks(
+    slots: str, tmp_path: Path
+) -> None:
+    serial = jobs.end_of(jobs.start(jobs.write(tmp_path, NAMED), options=("--serial",)))
+    assert serial.status == 0, serial.talk
+    for promoted in (ALWAYS, SOMETIMES, NEVER):
+        folder = tmp_path / str(promoted)
+        folder.mkdir()
+        job = jobs.write(folder, NAMED + PROMOTING.replace("PROMOTED", str(promoted)))
+        ended = jobs.end_of(jobs.start(job, options=(slots,)))
+        assert (ended.status, ended.printed) == (0, serial.printed), ended.talk
 
 
 def test_killed_programs_show_the_same_whenever_children_become_tasks(

@@ -131,6 +131,16 @@ def test_arguments_that_native_code_packs_are_those_of_pickle() -> None:
     assert _native.packed_arguments(()) == b""
 
 
+def test_named_arguments_that_native_code_packs_are_those_of_pickle() -> None:
+    for first in range(len(PLAIN)):
+        for count in range(3):
+            args = tuple(PLAIN[first : first + count])
+            for number in (1, 2, 7):
+                values = (PLAIN + PLAIN)[first + count : first + count + number]
+                named = {f"argument_{place}": value for place, value in enumerate(values)}
+                assert _native.packed_arguments(args, named) == pickle.dumps((args, named), 5)
+
+
 NOT_COMMON: list[object] = [1 << 2040, 1j, [1], (1, [1]), (("t", 1j),), DEEP]
 NOT_COMMON += ["t" * 5000, "\ud800", Ellipsis]
 
@@ -138,12 +148,15 @@ NOT_COMMON += ["t" * 5000, "\ud800", Ellipsis]
 @pytest.mark.parametrize("value", NOT_COMMON)
 def test_arguments_that_are_not_common_are_left_to_python(value: object) -> None:
     assert _native.packed_arguments((value,)) is None
+    assert _native.packed_arguments((1,), {"name": value}) is None
 
 
 def test_text_that_a_pickle_writes_once_is_left_to_python() -> None:
     text = "text"
     assert _native.packed_arguments((text, 1, text)) is None
     assert _native.packed_arguments((text, (text,))) is None
+    assert _native.packed_arguments((text,), {"name": text}) is None
+    assert _native.packed_arguments((), {text: text}) is None
     pair = (1, text)
     assert _native.packed_arguments((pair, pair)) is None
     assert _native.packed_arguments(((), ())) == pickle.dumps((((), ()),), 5)

@@ -87,9 +87,9 @@ growth: build $(READY) ## predict how jobs grow with cores from measured costs, 
 	@cargo build --release --locked --quiet -p ciel-sim --example growth
 	@$(WITH_PYTHON) $(PYTHON) bench/growth/growth.py --rounds $(ROUNDS)
 
-ordered: ## what ordered output costs in programs of their own, beside what people use: PAIRS=30
-	@cargo build --release --locked --quiet -p ciel-files --examples
-	@python3 bench/ordered/compare.py --pairs $(PAIRS)
+ordered: build ## what ordered output costs, beside what people use: PAIRS=30; table at target/ordered.md
+	@cargo build --release --locked --quiet -p ciel-files -p ciel-cio --examples
+	@$(WITH_PYTHON) $(PYTHON) bench/ordered/compare.py --pairs $(PAIRS) --ciel $(VENV)/bin/ciel
 
 peers: build $(READY) ## compare with Ray, Dask, joblib and others: ROUNDS=5, GROUPS=wide,tree; table, plot
 	@scripts/setup $(PEERS) bench/peers/requirements.txt

@@ -1,146 +1,143 @@
 """Measures what ordered output costs, beside what people use instead, in one run.
 
-Each row of `ROWS` has a program and its peer, which take turns; a further program is a line there.
-Prints a table in Markdown with medians and the middle half of the ratios, the machine and the
-versions. What is missing on this machine is named and left out. Read next: README.md of `bench`.
+Each row of `rows` has a program and its peer, which take turns; a further program is a line there.
+Prints a table in Markdown with medians, the middle half of what is judged, machine, versions, load
+and the verdict, and writes the same to a file. What is missing on this machine is named and left
+out. Read next: `measures`, how one figure is taken; README.md of `bench`.
 """
 
 import argparse
 import datetime
 import os
 import platform
-import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TextIO
 
-EXAMPLES = Path("target/release/examples")
+from measures import (
+    Measure,
+    Missing,
+    example,
+    followed,
+    instructions,
+    processor_time,
+    program,
+    timed,
+    two_processes,
+    whole,
+    writes,
+)
+
 # Bytes of the text that is compressed; a peer gets halves of it.
 INPUT_BYTES = 16 << 20
 
-Measure = Callable[[Path], float]
 
+@dataclass(frozen=True)
+class Goal:
+    """What is at most so large: the ratio to the peer, our figure itself, or what it is more."""
 
-class Missing(Exception):
-    """A program that this machine does not have."""
+    of: Literal["ratio", "ours", "more"]
+    bound: float
+    unit: str = ""
+
+    def judged(self, ours: float, peer: float) -> float:
+        """The figure that the bound is for."""
+        if self.of == "ratio":
+            return ours / peer
+        return ours if self.of == "ours" else ours - peer
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        return f"≤ {self.bound:g}{unit}{' more' if self.of == 'more' else ''}"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A program and its peer. `goal` is what their ratio, or its inverse, has to keep."""
+    """A program and its peer, if it has one, and what has to hold."""
 
     name: str
     ours: Measure
-    peer: Measure
-    goal: str
+    peer: Measure | None
+    goal: Goal
     # The thesis' figure for the same, if it has one.
     thesis: str = "–"
-
-
-def program(name: str, *options: str) -> Measure:
-    """The figure that an example prints: seconds, or nanoseconds for each join."""
-
-    def measure(folder: Path) -> float:
-        words = [str(EXAMPLES / name), *options]
-        words = [word.replace("FOLDER", str(folder)) for word in words]
-        ended = subprocess.run(words, capture_output=True, text=True, check=True)
-        return float(ended.stdout)
-
-    return measure
-
-
-def instructions(name: str, *options: str) -> Measure:
-    """Instructions of an example, counted by valgrind."""
-
-    def measure(folder: Path) -> float:
-        needs("valgrind")
-        words = [str(EXAMPLES / name), *options]
-        words = [word.replace("FOLDER", str(folder)) for word in words]
-        tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind"]
-        ended = subprocess.run([*tool, *words], capture_output=True, text=True, check=True)
-        found = re.search(r"Collected : (\d+)", ended.stderr)
-        if found is None:
-            raise Missing("valgrind prints no count of instructions")
-        return float(found[1])
-
-    return measure
-
-
-def needs(name: str) -> None:
-    """Raises `Missing` if there is no such command."""
-    if shutil.which(name) is None:
-        raise Missing(f"{name} is not installed")
-
-
-def timed(*words: str) -> Measure:
-    """Seconds of a command of the system, whose output goes nowhere."""
-
-    def measure(folder: Path) -> float:
-        needs(words[0])
-        line = [word.replace("FOLDER", str(folder)) for word in words]
-        begin = time.perf_counter()
-        subprocess.run(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-        return time.perf_counter() - begin
-
-    return measure
-
-
-def two_processes(folder: Path) -> float:
-    """Seconds until two processes have compressed half of the text each."""
-    halves = [
-        program("compress", "--threads", "1", "--input", f"FOLDER/half{half}",
-                "--output", f"FOLDER/half{half}.gz")
-        for half in (0, 1)
-    ]  # fmt: skip
-    begin = time.perf_counter()
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda half: half(folder), halves))
-    return time.perf_counter() - begin
-
-
-def whole(measure: list[str]) -> Measure:
-    """Seconds of an example from its start to its end, as a peer's are taken."""
-    return timed(str(EXAMPLES / measure[0]), *measure[1:])
+    pairs_max: int = 1000
 
 
 LEAVES = ("dag_write", "--output", "FOLDER/leaves")
 LEAVES_COUNTED = (*LEAVES, "--depth", "14", "--threads", "1")
-QUEENS = ("queens", "--output", "FOLDER/queens", "--threads", "2", "--size", "13")
+QUEENS = ("queens", "--output", "FOLDER/queens")
+QUEENS_COUNTED = (*QUEENS, "--threads", "1", "--size", "11")
+QUEENS_TIMED = (*QUEENS, "--threads", "2", "--size", "13")
+JOINS = ("joins", "--threads", "1")
+JOINS_COUNTED = (*JOINS, "--depth", "15", "--rounds", "5")
 COMPRESS = ["compress", "--input", "FOLDER/text", "--output", "FOLDER/text.gz", "--threads", "2"]
 JOBS = ["jobs", "--output", "FOLDER/jobs", "--threads", "2", "--count", "200"]
+LOOP = "i=0; while [ $i -lt 200 ]; do i=$((i + 1)); /bin/echo $i & done; wait"
 PARALLEL = ("sh", "-c", "command -v parallel && seq 200 | parallel -j2 -k /bin/echo")
 
-ROWS = [
-    Row("a join that nobody takes, beside rayon's",
-        program("joins", "--threads", "1", "--rounds", "51"),
-        program("joins", "--threads", "1", "--rounds", "51", "--kind", "rayon"), "≤ 1.5"),
-    Row("dag-write, instructions at one thread, beside buffered writes",
-        instructions(*LEAVES_COUNTED),
-        instructions(*LEAVES_COUNTED, "--kind", "unordered"), "≤ 1.02", "1.020"),
-    Row("dag-write, time at two threads, beside unordered buffered writes",
-        program(*LEAVES, "--threads", "2"),
-        program(*LEAVES, "--threads", "2", "--kind", "unordered"), "≤ 1.05", "1.091"),
-    Row("queens with its log, beside none, two threads",
-        program(*QUEENS), program(*QUEENS, "--kind", "none"), "≤ 1.03"),
-    Row("compressor at two threads, beside two processes that compress half each",
-        whole(COMPRESS), two_processes, "≤ 1.075"),
-    Row("compressor at two threads, beside pigz",
-        whole(COMPRESS), timed("pigz", "-6", "-p2", "-kfc", "FOLDER/text"), "≤ 1"),
-    Row("tiny jobs that start a command, beside `parallel -k`",
-        whole(JOBS), timed(*PARALLEL), "≤ 0.1"),
-]  # fmt: skip
+# Instructions hardly differ from run to run.
+COUNTED_PAIRS = 3
+FOLLOWED_PAIRS = 10
+
+
+def rows(ciel: str) -> list[Row]:
+    """All rows, in the order of the table; `ciel` is the command."""
+    return [
+        Row("a join that nobody takes, ns, beside rayon's",
+            program(*JOINS, "--rounds", "51"),
+            program(*JOINS, "--rounds", "51", "--kind", "rayon"), Goal("ratio", 1.5)),
+        Row("the same, instructions of 5 × 32,767 joins",
+            instructions(*JOINS_COUNTED),
+            instructions(*JOINS_COUNTED, "--kind", "rayon"), Goal("ratio", 1.5),
+            pairs_max=COUNTED_PAIRS),
+        Row("dag-write, instructions at one thread, beside buffered writes",
+            instructions(*LEAVES_COUNTED),
+            instructions(*LEAVES_COUNTED, "--kind", "unordered"), Goal("ratio", 1.02), "1.020",
+            COUNTED_PAIRS),
+        Row("dag-write, s at two threads, beside unordered buffered writes",
+            program(*LEAVES, "--threads", "2"),
+            program(*LEAVES, "--threads", "2", "--kind", "unordered"), Goal("ratio", 1.05),
+            "1.091"),
+        Row("queens with its log, s at two threads, beside none",
+            program(*QUEENS_TIMED), program(*QUEENS_TIMED, "--kind", "none"), Goal("ratio", 1.03)),
+        Row("the same, instructions at one thread",
+            instructions(*QUEENS_COUNTED), instructions(*QUEENS_COUNTED, "--kind", "none"),
+            Goal("ratio", 1.03), pairs_max=COUNTED_PAIRS),
+        Row("compressor at two threads, s, beside two processes that compress half each",
+            whole(COMPRESS), two_processes, Goal("ratio", 1 / 0.93)),
+        Row("compressor at two threads, s, beside pigz",
+            whole(COMPRESS), timed("pigz", "-6", "-p2", "-kfc", "FOLDER/text"), Goal("ratio", 1)),
+        Row("200 `/bin/echo &` in `ciel ordered`, s, beside `parallel -k`",
+            timed(ciel, "ordered", "--", "sh", "-c", LOOP), timed(*PARALLEL), Goal("ratio", 0.1)),
+        Row("the same, s of processor time",
+            processor_time(ciel, "ordered", "--", "sh", "-c", LOOP), processor_time(*PARALLEL),
+            Goal("ratio", 0.1)),
+        Row("200 tiny jobs of a Rust program, s, beside `parallel -k`",
+            whole(JOBS), timed(*PARALLEL), Goal("ratio", 0.1)),
+        Row("the same, s of processor time",
+            processor_time(*example(JOBS)), processor_time(*PARALLEL), Goal("ratio", 0.1)),
+        Row("a random read of a `.cio` of 10⁶ extents, µs, beside the flat file",
+            program("reads", "--file", "FOLDER/reads"),
+            program("reads", "--file", "FOLDER/reads", "--kind", "flat"), Goal("ours", 5, "µs")),
+        Row("a write of a task to a named ordered file, µs, beside standard output",
+            writes(ciel, "named"), writes(ciel, "output"), Goal("more", 1, "µs")),
+        Row("a follower sees a final byte, µs, median",
+            followed(ciel, 0.5), None, Goal("ours", 1000, "µs"), pairs_max=FOLLOWED_PAIRS),
+        Row("the same, µs, 99 % of the bytes",
+            followed(ciel, 0.99), None, Goal("ours", 1000, "µs"), pairs_max=FOLLOWED_PAIRS),
+    ]  # fmt: skip
 
 
 def prepare(folder: Path) -> None:
     """Writes the text that is compressed: numbers, which shrink to about a third."""
-    state, words = 1, []
+    state = 1
+    words: list[str] = []
     while len(words) * 9 < INPUT_BYTES:
         state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
         words.append(f"{state >> 40:08d}")
@@ -150,23 +147,47 @@ def prepare(folder: Path) -> None:
     (folder / "half1").write_bytes(text[len(text) // 2 :])
 
 
-def line_of(row: Row, pairs: int, folder: Path) -> str:
-    """A line of the table: both alternate, and begin in turn."""
+def figures_of(row: Row, pairs: int, folder: Path) -> tuple[list[float], list[float]]:
+    """The figures of both, which alternate and begin in turn."""
     ours: list[float] = []
     peer: list[float] = []
-    # Instructions hardly differ from run to run.
-    if "instructions" in row.name:
-        pairs = min(pairs, 3)
     for number in range(pairs):
-        turns = [(ours, row.ours), (peer, row.peer)]
+        turns = [(ours, row.ours)]
+        if row.peer is not None:
+            turns.append((peer, row.peer))
         for figures, measure in turns if number % 2 == 0 else reversed(turns):
             figures.append(measure(folder))
-    ratios = sorted(one / other for one, other in zip(ours, peer, strict=True))
-    middle = statistics.median(ratios)
-    low, high = ratios[len(ratios) // 4], ratios[len(ratios) * 3 // 4]
-    figures = f"{statistics.median(ours):.4g} | {statistics.median(peer):.4g}"
-    spread = f"{middle:.3f} | {low:.3f} to {high:.3f}"
-    return f"| {row.name} | {figures} | {spread} | {row.goal} | {row.thesis} | {pairs} |"
+    return ours, peer
+
+
+def line_of(row: Row, pairs: int, folder: Path) -> str:
+    """A line of the table."""
+    pairs = min(pairs, row.pairs_max)
+    ours, peer = figures_of(row, pairs, folder)
+    both = zip(ours, peer or ours, strict=True)
+    judged = sorted(row.goal.judged(one, other) for one, other in both)
+    middle = statistics.median(judged)
+    low, high = judged[len(judged) // 4], judged[len(judged) * 3 // 4]
+    peers = f"{statistics.median(peer):.4g}" if peer else "–"
+    verdict = "met" if middle <= row.goal.bound else "**missed**"
+    return (
+        f"| {row.name} | {statistics.median(ours):.4g} | {peers} | {middle:.4g} "
+        f"| {low:.4g} to {high:.4g} | {row.goal} | {row.thesis} | {pairs} | {verdict} |"
+    )
+
+
+def counted() -> str:
+    """The line of what un-stolen spawns add, which tests count."""
+    tests = ("--test", "unstolen", "--test", "costs")
+    command = ["cargo", "test", "--release", "--locked", "-p", "ciel-files", *tests]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    passed = ended.stdout.count("... ok")
+    verdict = "met" if ended.returncode == 0 and passed else "**missed**"
+    return (
+        "| allocations and atomic operations of un-stolen spawns beside rayon's own, and nodes "
+        f"beyond those of closures that migrated and wrote | 0 | – | {passed} tests passed | – "
+        f"| 0 | – | – | {verdict} |"
+    )
 
 
 def version_of(name: str) -> str:
@@ -177,29 +198,62 @@ def version_of(name: str) -> str:
     return (ended.stdout or ended.stderr).strip().splitlines()[0]
 
 
-def main() -> None:
-    """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=30, help="how often both sides run")
-    parser.add_argument("--only", default="", help="rows whose name has this text")
-    options = parser.parse_args()
+def processor() -> str:
+    """The name of the machine's processor."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def load() -> str:
+    """The load of the last minute."""
+    return f"{os.getloadavg()[0]:.1f}"
+
+
+def tell(out: TextIO, line: str) -> None:
+    """Prints a line, and writes it to the file."""
+    print(line, flush=True)
+    print(line, file=out, flush=True)
+
+
+def table(out: TextIO, options: argparse.Namespace) -> None:
+    """All lines, each when it is measured."""
     now = datetime.datetime.now(datetime.UTC).date()
-    load = os.getloadavg()[0]
     system = f"{platform.system()} {platform.release()}"
-    print(f"{os.cpu_count()} cores, {system}, {now}, load {load:.1f};")
-    print("; ".join(version_of(name) for name in ("rustc", "valgrind", "pigz", "parallel")) + "\n")
-    print("| what | ours | peer | ratio | middle half | goal | thesis | pairs |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    tell(out, f"{os.cpu_count()} cores ({processor()}), {system}, {now}, load {load()} before;")
+    names = ("rustc", "valgrind", "pigz", "parallel", "python3")
+    tell(out, "; ".join(version_of(name) for name in names) + "\n")
+    tell(out, "| what | ours | peer | judged | middle half | goal | thesis | pairs | |")
+    tell(out, "|---|---:|---:|---:|---:|---:|---:|---:|---|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepare(folder)
-        for row in ROWS:
+        for row in rows(options.ciel):
             if options.only not in row.name:
                 continue
             try:
-                print(line_of(row, options.pairs, folder), flush=True)
+                tell(out, line_of(row, options.pairs, folder))
             except (Missing, subprocess.CalledProcessError) as reason:
                 print(f"skipped: {row.name}: {reason}", file=sys.stderr)
+    if not options.only:
+        tell(out, counted())
+    tell(out, f"\nLoad after: {load()}.")
+
+
+def main() -> None:
+    """Prints the table and writes it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=30, help="how often both sides run")
+    parser.add_argument("--only", default="", help="rows whose name has this text")
+    parser.add_argument("--ciel", default="ciel", help="the command")
+    parser.add_argument("--write", default="target/ordered.md", help="the file of the table")
+    options = parser.parse_args()
+    # Runs have folders of their own.
+    options.ciel = str(Path(shutil.which(options.ciel) or options.ciel).absolute())
+    path = Path(options.write)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as out:
+        table(out, options)
 
 
 if __name__ == "__main__":

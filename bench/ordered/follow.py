@@ -33,19 +33,20 @@ def delays_us(ciel: str, lines: int, pause_s: float) -> list[float]:
     """Microseconds from each write to its arrival."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "job.py").write_text(JOB.format(lines=lines, pause_s=pause_s))
-        run = subprocess.Popen([ciel, "run", "job.py"], cwd=folder, stdout=subprocess.PIPE)
+        run = subprocess.Popen([ciel, "run", "-q", "job.py"], cwd=folder, stdout=subprocess.PIPE)
         assert run.stdout is not None and run.stdout.readline() == b"begun\n"
-        found = []
+        arrivals: list[tuple[int, int]] = []
         command = [ciel, "tail", "log"]
         with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, bufsize=0) as follower:
             assert follower.stdout is not None
             while part := follower.stdout.read(1 << 16):
                 now = time.monotonic_ns()
-                found += [(now - int(stamp)) / 1000 for stamp in part.split()]
+                arrivals += [(now, int(stamp)) for stamp in part.split()]
         run.stdout.read()
-        assert run.wait() == 0 and len(found) == lines
+        assert run.wait() == 0 and len(arrivals) == lines
         # Lines from before the follower began are late for another reason.
-        return found[lines // 10 :]
+        begun = arrivals[0][0]
+        return [(now - stamp) / 1000 for now, stamp in arrivals if stamp > begun]
 
 
 def main() -> None:

@@ -60,13 +60,15 @@ class Import(NamedTuple):
 class Names(NamedTuple):
     """What code names: global variables with the attributes that it takes of them, and imports.
 
-    `computes` is whether it may reach more than that, `looks` whether the text of code counts, too.
+    `computes` is whether it may reach more than that, `looks` whether the text of code counts, too;
+    `used` are the names of all globals and attributes, whatever these are taken of.
     """
 
     paths: tuple[Path, ...]
     imports: tuple[Import, ...]
     computes: bool
     looks: bool
+    used: frozenset[str]
 
 
 class Noted:
@@ -187,10 +189,12 @@ def names_of(code: types.CodeType, noted: Noted | None = None) -> Names:
     noted = Noted() if noted is None else noted
     paths: dict[Path, None] = {}
     imports: list[Import] = []
+    used: set[str] = set()
     computes = looks = False
     for part in codes_of(code):
         if not part.co_flags & _IS_FUNCTION:
             paths.update(dict.fromkeys(_paths_of_body(part)))
+        used.update(part.co_names)
         computes = computes or not _BEYOND.isdisjoint(part.co_names)
         looks = looks or not _looking_in(part).isdisjoint(part.co_names)
         imports_any = False
@@ -204,7 +208,7 @@ def names_of(code: types.CodeType, noted: Noted | None = None) -> Names:
             computes = computes or _computes(part)
     ends = {end for path in paths for end in (path[0], path[-1])}
     computes = computes or not COMPUTING.isdisjoint(ends)
-    return Names(tuple(paths), tuple(imports), computes, looks)
+    return Names(tuple(paths), tuple(imports), computes, looks, frozenset(used))
 
 
 def _looking_in(code: types.CodeType) -> frozenset[str]:

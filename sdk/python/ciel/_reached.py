@@ -41,14 +41,15 @@ class Piece(NamedTuple):
 
 
 class Local(NamedTuple):
-    """A piece, what it leads to, whether the text of code counts for it, and whether it computes
-    names.
+    """A piece, what it leads to, whether the text of code counts for it and whether it computes
+    names, and the names that it uses.
     """
 
     piece: Piece
     leads_to: tuple[Any, ...]
     looks: bool = False
     computes: bool = False
+    used: frozenset[str] = frozenset()
 
 
 class Constant(NamedTuple):
@@ -84,16 +85,33 @@ def reached(function: Callable[..., Any], version: str | None = None) -> list[Pi
 
 
 def _walk(function: Callable[..., Any]) -> Iterator[tuple[Any, Local]]:
-    """All that a function reaches, itself first, each with its piece."""
-    seen, waiting = set(), [function]
-    for target in waiting:  # which grows meanwhile
-        key = _key(target)
-        if key in seen:
-            continue
-        seen.add(key)
-        local = _local(target)
-        yield target, local
-        waiting += local.leads_to
+    """All that a function reaches, itself first, each with its piece.
+
+    Of a package that is reached as a whole, those of its modules count whose names are used
+    anywhere: what has imported them may be elsewhere.
+    """
+    seen, used, packages = set(), set[str](), set[str]()
+    waiting: list[Any] = [function]
+    while waiting:
+        for target in waiting:  # which grows meanwhile
+            key = _key(target)
+            if key in seen:
+                continue
+            seen.add(key)
+            local = _local(target)
+            yield target, local
+            waiting += local.leads_to
+            used |= local.used
+            if isinstance(target, Module) and _is_package(target.name):
+                packages.add(target.name)
+        inside = (f"{package}.{name}" for package in packages for name in used)
+        waiting = [Module(name) for name in inside if name in sys.modules]
+        waiting = [target for target in waiting if target not in seen]
+
+
+def _is_package(name: str) -> bool:
+    module = sys.modules.get(name)
+    return bool(getattr(module, "__path__", None)) and _is_project_module(sys.modules[name])
 
 
 def _texts(pieces: list[Piece]) -> Iterator[tuple[tuple[str, str, bytes], Piece]]:
@@ -218,7 +236,7 @@ def _function(function: types.FunctionType) -> Local:
         leads_to += _all_of(function.__globals__)
     line = code.co_firstlineno
     piece = Piece(function.__qualname__, code.co_filename, line, digest_of(parts))
-    return Local(piece, tuple(leads_to), names.looks, computing)
+    return Local(piece, tuple(leads_to), names.looks, computing, names.used)
 
 
 def _computes_by_another_name(names: Names, namespace: dict[str, Any]) -> bool:
@@ -399,7 +417,7 @@ def _module(name: str) -> Local:
     whole = whole_module(name, source)
     targets = [Module(target) for target in whole.imports]
     piece = Piece(f"module {name}", source.file, 1, digest_of(whole.parts))
-    return Local(piece, tuple(targets), whole.looks, whole.computes)
+    return Local(piece, tuple(targets), whole.looks, whole.computes, whole.used)
 
 
 def _foreign(module: str) -> Local:

@@ -118,14 +118,15 @@ def _is_folder(package: str) -> bool:
 
 
 class Whole(NamedTuple):
-    """A module as parts, the names of those that it imports, whether it looks at its text, and
-    whether it computes names.
+    """A module as parts, the names of those that it imports, whether it looks at its text and
+    whether it computes names, and the names that it uses.
     """
 
     parts: list[bytes]
     imports: list[str]
     looks: bool = False
     computes: bool = False
+    used: frozenset[str] = frozenset()
 
 
 def whole_module(name: str, source: Source) -> Whole:
@@ -140,7 +141,7 @@ def whole_module(name: str, source: Source) -> Whole:
     package = name if is_package else name.rpartition(".")[0]
     names = names_of(code)
     imports = [*_imports(names.imports, package)]
-    return Whole([*parts_of(code)], imports, names.looks, names.computes)
+    return Whole([*parts_of(code)], imports, names.looks, names.computes, names.used)
 
 
 @functools.cache

@@ -27,7 +27,7 @@ def read(value: dict[str, Any], place: int) -> tuple[int, float, float]:
 
 def measured(count: int) -> float:
     """Makes an array and has it read."""
-    array = made.spawn(count).later
+    array = made.spawn(count)
     places = [count // READERS * reader for reader in range(READERS)]
     found = ciel.gather([read.spawn(array.later, place) for place in places])
     if [number for number, _, _ in found] != places:

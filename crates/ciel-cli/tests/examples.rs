@@ -358,6 +358,17 @@ fn why_not_polish() -> Option<&'static str> {
 }
 
 #[test]
+fn jitter_counts_every_byte_in_every_mode_of_streams() {
+    if !runs_python("jitter", "") {
+        return;
+    }
+    for mode in ["-j1", "-j2", "--serial"] {
+        let ended = run_file(&Place::new(), &[mode], program("jitter"), &[]);
+        assert_eq!(ended.stdout, expected("jitter"), "{mode} {}", ended.stderr);
+    }
+}
+
+#[test]
 fn polish_ends_when_a_round_changes_nothing() {
     if let Some(why) = why_not_polish() {
         return skipped("polish", why);

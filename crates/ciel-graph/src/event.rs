@@ -586,6 +586,8 @@ pub struct TaskSummary {
     pub parent: Option<Label>,
     /// The number of attempts that started.
     pub attempts: u32,
+    /// The last of them, where those count that started again with others.
+    pub last: AttemptNumber,
     /// Its transitions, with their times.
     pub story: Vec<(Micros, Moment)>,
     /// The failure, if it failed.

@@ -416,6 +416,7 @@ impl Graph {
             site: task.descriptor.site.clone(),
             parent: task.parent.take(),
             attempts: task.failures + task.losses + 1,
+            last: task.attempt,
             story: std::mem::take(&mut task.story).into_entries(),
             failure,
             ran_us: task.ran_us,

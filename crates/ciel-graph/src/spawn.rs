@@ -99,6 +99,7 @@ impl Graph {
             first_of: None,
             is_spawned_once: false,
             has_waited: false,
+            stores_streams: false,
             open: Vec::new(),
             reads: Vec::new(),
             wanted: Vec::new(),

@@ -34,9 +34,9 @@ pub enum NotDirect {
     /// Somebody else reads it.
     #[error("it has another reader")]
     OtherReaders,
-    /// One of both ends may wait for tasks.
-    #[error("its producer or its reader may wait for tasks")]
-    MayWait,
+    /// One of both ends has waited for tasks, or is a script.
+    #[error("its producer or its reader has waited for tasks")]
+    Waits,
     /// A retry of a task could spawn the reader again, and not the producer.
     #[error("its producer and its reader may be spawned again apart from each other")]
     SpawnedApart,
@@ -148,7 +148,8 @@ impl Graph {
 
     /// A task waits. What it waits for may need the slots that its readers would hold while they
     /// wait for it, so they begin again when it has ended; those that have ended keep what they
-    /// read.
+    /// read. If it reads what is written directly to it, the same holds of the slot of the writer:
+    /// both begin again, and the stream is stored.
     pub(crate) fn close_to_readers(&mut self, key: TaskKey) {
         let task = self.task_mut(key);
         task.has_waited = true;
@@ -159,7 +160,23 @@ impl Graph {
         self.task_mut(key).open = open;
         let runs = |reader: &TaskKey| !matches!(self.tasks[reader].state, State::Held { .. });
         let mut running: Vec<TaskKey> = readers.into_iter().filter(runs).collect();
+        let is_bound = self.is_held_up_by_writer(key);
+        running.extend(is_bound.then_some(key));
+        let task = self.task_mut(key);
+        let is_direct = task.open.iter().any(|(_, way)| *way == Carriage::Direct);
+        task.stores_streams |= is_bound || is_direct && !running.is_empty();
         self.lost_streams.append(&mut running);
+    }
+
+    /// Whether a task reads a direct stream whose writer still runs: that may be in a slot until
+    /// this one reads on.
+    fn is_held_up_by_writer(&self, key: TaskKey) -> bool {
+        let reads = self.tasks[&key].reads.iter();
+        let mut direct = reads.filter(|read| self.carriage_of(**read) == Some(Carriage::Direct));
+        direct.any(|read| {
+            let writer = self.producer_of(*read).and_then(|key| self.tasks.get(&key));
+            writer.is_some_and(|writer| !matches!(writer.state, State::Held { .. }))
+        })
     }
 
     fn carriage_of(&self, target: ObjectKey) -> Option<Carriage> {
@@ -197,13 +214,15 @@ impl Graph {
     }
 
     /// Why bytes cannot go from an open output of `producer` to `reader` without being stored; none
-    /// if they can: nobody else reads it, neither end waits for tasks or has another stream that
-    /// could hold it up, and nothing spawns the reader again without the producer.
+    /// if they can: nobody else reads it, neither end has waited for tasks or has another stream
+    /// that could hold it up, and nothing spawns the reader again without the producer.
     pub fn not_direct(&self, producer: TaskKey, index: u32, reader: TaskKey) -> Option<NotDirect> {
         let (Some(from), Some(to)) = (self.tasks.get(&producer), self.tasks.get(&reader)) else {
             return Some(NotDirect::Ended);
         };
-        let waits = |task: &Task| task.descriptor.class != Class::Process;
+        let waits = |task: &Task| {
+            task.descriptor.class == Class::Coordination || task.has_waited || task.stores_streams
+        };
         let output = from.outputs.get(index as usize).copied();
         let output = output.filter(|_| from.open.contains(&(index, Carriage::Stored)));
         match output {
@@ -212,7 +231,7 @@ impl Graph {
             Some(_) if from.descriptor.streams.outputs.len() > 1 => Some(NotDirect::OtherStreams),
             Some(output) if to.reads != [output] => Some(NotDirect::OtherStreams),
             Some(output) if self.readers_of(output) != [reader] => Some(NotDirect::OtherReaders),
-            Some(_) if waits(from) || waits(to) => Some(NotDirect::MayWait),
+            Some(_) if waits(from) || waits(to) => Some(NotDirect::Waits),
             Some(_) if from.parent != to.parent || !to.is_spawned_once => {
                 Some(NotDirect::SpawnedApart)
             }

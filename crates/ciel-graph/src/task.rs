@@ -138,6 +138,9 @@ pub(crate) struct Task {
     pub(crate) open: Vec<(u32, Carriage)>,
     /// It has waited since it began: nobody who holds a slot reads what it writes.
     pub(crate) has_waited: bool,
+    /// It has waited for something while a stream went directly to or from it: its streams are
+    /// stored from then on.
+    pub(crate) stores_streams: bool,
     /// Unresolved open outputs of others that it reads.
     pub(crate) reads: Vec<ObjectKey>,
     /// Unresolved outputs that a task demanded before it continued: a failure then counts as

@@ -67,8 +67,8 @@ pub const SPARE_WORKERS_MIN: usize = 2;
 /// Strands that may be parked in one pooled worker.
 pub const PARKED_STRANDS_MAX: usize = 1_000_000;
 
-/// Milliseconds for which the producer of a direct stream waits for its reader; then the stream is
-/// stored.
+/// Milliseconds for which the producer of a stream may be held before it has a reader; then the
+/// stream is stored.
 pub const STREAM_READER_WAIT_MS: u64 = 50;
 
 /// Bytes that the pipe of a stream holds: few enough to stay in the cache of a core.

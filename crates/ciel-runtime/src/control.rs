@@ -231,6 +231,7 @@ fn described(engine: &Engine, tasks: &[TaskKey]) -> Vec<TaskRecord> {
 
 fn record(core: &Core, engine: &Engine, view: &TaskView) -> TaskRecord {
     let (state, reasons) = explain(core, engine, view);
+    let attempt = AttemptNumber(view.attempts.saturating_sub(1));
     TaskRecord {
         name: view.label.name.to_string(),
         what: view.label.what.to_string(),
@@ -245,7 +246,7 @@ fn record(core: &Core, engine: &Engine, view: &TaskView) -> TaskRecord {
         failure: None,
         memory_bytes: None,
         rerun: None,
-        streams: core.history.streams_of(view.label.name),
+        streams: core.history.streams_of(view.label.name, attempt),
     }
 }
 

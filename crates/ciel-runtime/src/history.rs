@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use ciel_graph::TaskSummary;
-use ciel_model::{FailureKind, Label, Name, limits};
+use ciel_model::{AttemptNumber, FailureKind, Label, Name, limits};
 
 /// Ended tasks after which the input/output thread is asked to write.
 const GATHERED_TASKS: usize = 256;
@@ -50,6 +50,24 @@ pub(crate) struct Gathered {
     pub(crate) logs: VecDeque<Log>,
 }
 
+/// How one attempt reads its streams.
+#[derive(Debug, Default)]
+struct Reads {
+    attempt: AttemptNumber,
+    /// By input.
+    inputs: BTreeMap<u32, String>,
+}
+
+impl Reads {
+    /// A sentence for each, if it is that attempt.
+    fn sentences(&self, attempt: AttemptNumber) -> Vec<String> {
+        match self.attempt == attempt {
+            true => self.inputs.values().cloned().collect(),
+            false => Vec::new(),
+        }
+    }
+}
+
 /// What happened and is not written yet.
 #[derive(Debug, Default)]
 pub(crate) struct History {
@@ -57,8 +75,8 @@ pub(crate) struct History {
     log_bytes: usize,
     /// Bytes of memory of processes whose tasks have not ended.
     memory: HashMap<Name, u64>,
-    /// How tasks that have not ended read their streams, by input.
-    streams: HashMap<Name, BTreeMap<u32, String>>,
+    /// How tasks that have not ended read their streams.
+    streams: HashMap<Name, Reads>,
     /// Tasks handed on so far.
     taken: usize,
 }
@@ -70,18 +88,29 @@ impl History {
         *most = memory_bytes.max(*most);
     }
 
-    /// A task reads a stream, as that sentence says.
-    pub(crate) fn stream_read(&mut self, task: &Label, input: u32, how: String) {
+    /// An attempt of a task reads an input as a stream, as that sentence says.
+    pub(crate) fn stream_read(
+        &mut self,
+        task: &Label,
+        (attempt, input): (AttemptNumber, u32),
+        how: String,
+    ) {
         let known = self.streams.entry(task.name).or_default();
-        if known.len() < STREAMS_MAX || known.contains_key(&input) {
-            known.insert(input, how);
+        if known.attempt != attempt {
+            *known = Reads {
+                attempt,
+                inputs: BTreeMap::new(),
+            };
+        }
+        if known.inputs.len() < STREAMS_MAX || known.inputs.contains_key(&input) {
+            known.inputs.insert(input, how);
         }
     }
 
-    /// How a task that has not ended reads its streams.
-    pub(crate) fn streams_of(&self, task: Name) -> Vec<String> {
-        let known = self.streams.get(&task).into_iter().flatten();
-        known.map(|(_, how)| how.clone()).collect()
+    /// How an attempt of a task that has not ended reads its streams.
+    pub(crate) fn streams_of(&self, task: Name, attempt: AttemptNumber) -> Vec<String> {
+        let known = self.streams.get(&task);
+        known.map_or_else(Vec::new, |known| known.sentences(attempt))
     }
 
     /// A task has ended. True if the input/output thread has to be asked to write now.
@@ -100,11 +129,11 @@ impl History {
         }
         let memory_bytes = self.memory.remove(&summary.label.name);
         let streams = self.streams.remove(&summary.label.name);
-        let streams = streams.into_iter().flat_map(BTreeMap::into_values);
+        let streams = streams.map(|known| known.sentences(summary.last));
         tasks.push_back(EndedTask {
             summary,
             memory_bytes,
-            streams: streams.collect(),
+            streams: streams.unwrap_or_default(),
         });
         tasks.len() == GATHERED_TASKS && !is_sampled
     }
@@ -165,6 +194,7 @@ mod tests {
             site: Site::default(),
             parent: None,
             attempts: 1,
+            last: AttemptNumber(0),
             story: Vec::new(),
             ran_us: 0,
             rerun: None,
@@ -237,23 +267,26 @@ mod tests {
     }
 
     #[test]
-    fn task_has_the_last_word_on_each_of_its_streams() {
+    fn task_has_what_its_last_attempt_said_of_each_stream() {
         let mut history = History::default();
         let label = summary(1, false).label.clone();
+        let first = AttemptNumber(0);
         for (input, how) in [(1, "b"), (0, "a"), (1, "c")] {
-            history.stream_read(&label, input, how.to_string());
+            history.stream_read(&label, (first, input), how.to_string());
         }
+        assert_eq!(history.streams_of(label.name, first), ["a", "c"]);
+        let second = AttemptNumber(1);
         for input in 2..100 {
-            history.stream_read(&label, input, input.to_string());
+            history.stream_read(&label, (second, input), input.to_string());
         }
-        let known = history.streams_of(label.name);
-        assert_eq!(
-            (&known[..2], known.len()),
-            (&["a".into(), "c".into()][..], 16)
-        );
-        history.task_ended(summary(1, false));
+        let known = history.streams_of(label.name, second);
+        assert!(history.streams_of(label.name, first).is_empty());
+        assert_eq!((&*known[0], known.len()), ("2", STREAMS_MAX));
+        let mut ended = summary(1, false);
+        ended.last = second;
+        history.task_ended(ended);
         assert_eq!(history.take().tasks[0].streams, known);
-        assert!(history.streams_of(label.name).is_empty());
+        assert!(history.streams_of(label.name, second).is_empty());
     }
 
     #[test]

@@ -153,6 +153,16 @@ impl Scratch {
         }
     }
 
+    /// Puts a pipe in the place of another one: it has that name, too, and stays when its first
+    /// name goes. Whoever has opened the other one keeps that.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn share_pipe(&self, pipe: &Path, place: &Path) -> io::Result<()> {
+        std::fs::remove_file(place)?;
+        std::fs::hard_link(pipe, place)
+    }
+
     /// Opens the reading end of such a pipe, whose reader waits for what comes.
     ///
     /// # Errors

@@ -88,15 +88,23 @@ def test_options_of_a_definition_are_all_sent(wire: Wire) -> None:
     assert golden[golden.index(b"*\x06job.py") :] in read_frame(engine)
 
 
-def test_outputs_that_are_streams_are_sent(wire: Wire) -> None:
+@pytest.mark.parametrize(
+    ("name", "mode", "single"),
+    [("worker-define-streams", 0, False), ("worker-define-stream-mode", 6, True)],
+)
+def test_outputs_that_are_streams_are_sent(
+    wire: Wire, name: str, mode: int, single: bool
+) -> None:
     connection, engine = wire
     tag = tag_from(wire)
+    definition = Definition(
+        "python", "numbers", outputs=2, streams=[1], stream_mode=mode, single_consumer=single
+    )
     for number in range(5):
-        streams = [1] if number == 4 else []
-        definition = Definition("python", "numbers", outputs=2, streams=streams)
-        connection.spawn(tag, definition, b"", [], action=number, handle=2 * number, line=0)
+        one = definition if number == 4 else Definition("python", f"other{number}", outputs=2)
+        connection.spawn(tag, one, b"", [], action=number, handle=2 * number, line=0)
     connection.flush()
-    assert vector("worker-define-streams") in [read_frame(engine) for _ in range(10)]
+    assert vector(name) in [read_frame(engine) for _ in range(10)]
 
 
 @pytest.mark.parametrize(("keep", "name"), [(True, "keep"), (False, "keep-never")])

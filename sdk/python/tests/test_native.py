@@ -155,6 +155,7 @@ NOT_SAID = {
     "worker-define-keep": "is sent with a spawn, see test_definitions.py",
     "worker-define-keep-never": "is sent with a spawn, see test_definitions.py",
     "worker-define-lazy": "is sent with a spawn, see below",
+    "worker-define-stream-mode": "is sent with a spawn, see test_definitions.py",
     "worker-define-streams": "is sent with a spawn, see test_definitions.py",
     "worker-ended-in-place": "counts what ran in place, see test_promoter.py",
     "worker-error": "has the column of a call",

@@ -276,3 +276,47 @@ def test_why_says_in_which_mode_a_task_reads_and_in_place_of_which(tmp_path: Pat
     for mode, reason in reasons.items():
         told = jobs.command(tmp_path, "why", f"reads_{mode}").printed.decode()
         assert f"  reads input 0 in the mode {reason}\n" in told, told
+
+
+KILLED = """
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import ciel
+
+
+def pieces(offset: int) -> Iterator[bytes]:
+    for n in range(40_000):
+        if n == offset and not Path("killed").exists():
+            Path("killed").touch()
+            os.kill(int(Path("engine").read_text()), signal.SIGKILL)
+        yield b"%015d\\n" % n
+
+
+@ciel.task
+def count(lines: ciel.Reading[bytes]) -> int:
+    found = sum(int(line) for line in lines)
+    print("read all")
+    return found
+
+
+def main(mode: str, offset: str) -> int:
+    print("begun")
+    maker = ciel.task(joined=True, stream=ciel.stream(mode=mode))(pieces)
+    return count.spawn(maker.spawn(int(offset)).stream()).result()
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_run_that_is_killed_within_a_stream_is_resumed_in_any_mode(
+    tmp_path: Path, mode: str
+) -> None:
+    offset = Random(f"killed {mode}").randrange(40_000)
+    job = jobs.write(tmp_path, KILLED)
+    process = jobs.start(job, mode, str(offset))
+    (tmp_path / "engine").write_text(str(process.pid))
+    assert jobs.end_of(process).status == -signal.SIGKILL
+    ended = jobs.end_of(jobs.start(job, mode, str(offset)))
+    assert ended.lines == ["begun", "read all", str(sum(range(40_000)))], (offset, ended.talk)

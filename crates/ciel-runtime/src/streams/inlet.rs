@@ -79,8 +79,8 @@ pub(crate) fn attach(
     })
 }
 
-/// Makes a task that opens files by name the reader of one of its inputs: it finds the pipe at that
-/// path, of which these are both ends.
+/// Makes a task that opens files by name the reader of one of its inputs: it finds a pipe at that
+/// path, where there is one of which these are both ends.
 ///
 /// # Errors
 /// The failure of the task if the system refuses a pipe.
@@ -90,10 +90,21 @@ pub(crate) fn attach_by_name(
     stream: StreamInput,
     (path, ends): (&Path, OwnedFd),
 ) -> Result<Attached, Box<Failure>> {
+    let folders = engine.folder.scratch();
     attach_with(engine, assignment, stream, |source, mode| {
+        if mode == Mode::Direct {
+            folders.share_pipe(&source.pipe, path)?;
+        }
         // Until the reader has opened the pipe, this end keeps what is in it.
-        let reader = engine.folder.scratch().reading_end(path)?;
-        carry_over(source, mode, reader, ends)
+        let reader = folders.reading_end(path)?;
+        match mode {
+            Mode::Direct => Ok(Inlet {
+                descriptor: Some(reader),
+                source,
+                copying: None,
+            }),
+            _ => carry_over(source, mode, reader, ends),
+        }
     })
 }
 
@@ -110,8 +121,9 @@ fn attach_with(
             return Ok(value.map_or(Attached::Gone, Attached::Value));
         };
         let service = service::decide(core, &source, assignment, stream.mode);
-        let (task, index) = (&assignment.label, stream.input.0);
-        core.history.stream_read(task, index, service.told(index));
+        let (task, input) = (&assignment.label, stream.input.0);
+        let read = (assignment.attempt, input);
+        core.history.stream_read(task, read, service.told(input));
         let inlet = open(source.clone(), service.mode)?;
         match service.mode {
             Mode::Direct => pass_directly(core, now, &source),

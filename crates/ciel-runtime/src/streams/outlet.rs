@@ -14,11 +14,13 @@ use std::time::Duration;
 use ciel_graph::{Assignment, Carriage, Event, Step};
 use ciel_model::{Failure, FailureKind, Form, Label, Name, limits};
 use ciel_node::AttemptKey;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{SpliceFlags, splice};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::engine::Engine;
 use crate::sources::{Flow, Source};
@@ -208,8 +210,7 @@ async fn carry(
     mut changes: watch::Receiver<Flow>,
     mut end: oneshot::Receiver<bool>,
 ) -> io::Result<Flow> {
-    let wait = tokio::time::sleep(Duration::from_millis(limits::STREAM_READER_WAIT_MS));
-    tokio::pin!(wait);
+    let mut looks = looks();
     let mut copied = Ok(());
     let is_well = loop {
         let flow = *changes.borrow_and_update();
@@ -219,7 +220,11 @@ async fn carry(
             // A producer that is dropped with its future has not ended well.
             is_well = &mut end => break is_well.unwrap_or(false),
             _ = changes.changed(), if !moves => {}
-            () = &mut wait, if flow == Flow::Open => source.store(),
+            _ = looks.tick(), if flow == Flow::Open => {
+                if !has_room(ends.get_ref())? {
+                    source.store();
+                }
+            }
             ready = ends.readable(), if moves => {
                 let mut ready = ready?;
                 if let Ok(Err(error)) = ready.try_io(|ends| move_some(&source, ends.get_ref())) {
@@ -254,6 +259,23 @@ async fn carry(
         });
     }
     Ok(flow)
+}
+
+/// When to look whether a producer without a reader would be held: first when the limit for its
+/// reader has passed. Nobody is told, for a write that waits in a pipe which was not empty wakes no
+/// reader.
+fn looks() -> Interval {
+    let limit = Duration::from_millis(limits::STREAM_READER_WAIT_MS);
+    let mut looks = interval_at(Instant::now() + limit, limit);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    looks
+}
+
+/// Whether a write into a pipe would not wait.
+fn has_room(ends: &OwnedFd) -> io::Result<bool> {
+    let mut looked = [PollFd::new(ends, PollFlags::OUT)];
+    poll(&mut looked, Some(&Timespec::default()))?;
+    Ok(looked[0].revents().contains(PollFlags::OUT))
 }
 
 /// The reader of a producer that has not ended well sees no end before it is stopped itself.

@@ -4,7 +4,7 @@
 //! It does not know how bytes travel. Read next: `inlet`.
 
 use ciel_graph::Assignment;
-use ciel_model::{Mode, limits};
+use ciel_model::Mode;
 
 use crate::core::Core;
 use crate::sources::{Flow, Source};
@@ -66,10 +66,7 @@ fn not_direct(core: &Core, source: &Source, assignment: &Assignment, flow: Flow)
     match (refused, flow) {
         (Some(reason), _) => Some(reason.to_string()),
         (None, Flow::Open) => None,
-        (None, _) => {
-            let limit = limits::STREAM_READER_WAIT_MS;
-            Some(format!("its reader did not start within {limit} ms"))
-        }
+        (None, _) => Some("its reader came when it had to be stored already".to_string()),
     }
 }
 

@@ -1,0 +1,236 @@
+"""Direct streams with a Python task at one end or both: nothing is stored, and the rules hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jobs
+import pytest
+
+PARTS = """
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import ciel
+
+once = ciel.stream(single_consumer=True)
+
+
+def meet(name: str) -> None:
+    # Both ends run: the producer continues when its reader has begun.
+    Path(name).read_text()
+
+
+def begin(name: str) -> None:
+    Path(name).write_text("begun")
+
+
+@ciel.task(joined=True, stream=once)
+def lines(count: int, pipe: str) -> Iterator[bytes]:
+    meet(pipe)
+    for n in range(count):
+        yield b"%d\\n" % n
+    Path("written").touch()
+
+
+@ciel.task(stream=once)
+def values(count: int, pipe: str) -> Iterator[int]:
+    meet(pipe)
+    yield from range(count)
+
+
+@ciel.task
+def total(given: Iterable[object], pipe: str) -> int:
+    begin(pipe)
+    return sum(map(int, given))
+"""
+
+
+def run(folder: Path, main: str, jobs_option: str = "-j2") -> list[str]:
+    """Runs a job of these parts; what it has printed."""
+    ended = jobs.run(folder, PARTS + main, options=(jobs_option,))
+    assert ended.status == 0, ended.talk
+    return ended.lines
+
+
+def way_of(folder: Path, task: str) -> list[str]:
+    """How a task has read its streams, as `ciel why` says."""
+    told = jobs.command(folder, "why", task)
+    assert told.status == 0, told.talk
+    return [line.strip() for line in told.printed.decode().splitlines() if "in the mode" in line]
+
+
+DIRECT = "reads input 0 in the mode direct"
+
+PAIRS = """
+def main() -> None:
+    for name in ("first", "second", "third", "fourth"):
+        os.mkfifo(name)
+    made = values.spawn(30_000, "first")
+    print(total.options(name="task_task").spawn(made.stream(), "first").result())
+    made = lines.spawn(30_000, "second")
+    read = ciel.sh("echo begun > second; tail -n 1", stdin=made, name="task_command")
+    print(read.result().decode(), end="")
+    made = ciel.sh("read line < third; seq 30000", stdout=once)
+    print(total.options(name="command_task").spawn(made.stream(), "third").result())
+    made = lines.spawn(30_000, "fourth")
+    print(total.options(name="lines_task").spawn(made.stream(), "fourth").result())
+"""
+
+
+def test_stream_between_a_task_and_a_task_or_command_is_direct(tmp_path: Path) -> None:
+    whole = sum(range(30_000))
+    printed = run(tmp_path, PAIRS)
+    assert printed == [str(whole), "29999", str(whole + 30_000), str(whole)]
+    for task in ("task_task", "task_command", "command_task", "lines_task"):
+        assert way_of(tmp_path, task) == [DIRECT], task
+
+
+def test_program_of_direct_streams_is_the_same_on_one_slot(tmp_path: Path) -> None:
+    main = """
+def main() -> None:
+    os.mkfifo("pipe")
+    made = ciel.task(stream=once)(numbers).spawn(100_000)
+    print(sum_of.spawn(made.stream()).result())
+
+
+def numbers(count: int) -> Iterator[int]:
+    yield from range(count)
+
+
+@ciel.task
+def sum_of(given: Iterable[int]) -> int:
+    return sum(given)
+"""
+    assert run(tmp_path, main, "-j1") == [str(sum(range(100_000)))]
+
+
+HELD = """
+@ciel.task
+def looks(given: ciel.Reading[bytes], pipe: str) -> bool:
+    begin(pipe)
+    with given.open() as file:
+        found = file.read(1)
+        was_whole = Path("written").exists()
+        return found == b"0" and not was_whole and len(file.read()) > 1_000_000
+
+
+def main() -> None:
+    os.mkfifo("pipe")
+    print(looks.spawn(lines.spawn(500_000, "pipe").stream(), "pipe").result())
+"""
+
+
+def test_direct_producer_is_held_while_its_reader_does_not_read(tmp_path: Path) -> None:
+    assert run(tmp_path, HELD) == ["True"]
+
+
+WAITS = """
+@ciel.task
+def waits(given: Iterable[int], pipe: str) -> int:
+    if not Path("again").exists():
+        Path("again").touch()
+        begin(pipe)
+    found = 0
+    for value in given:
+        if value in (0, 50_000):
+            found += int(ciel.sh(f"echo {2 * value}").result())
+    return found
+
+
+@ciel.task(stream=once)
+def waiting(count: int, pipe: str) -> Iterator[int]:
+    if not Path("met").exists():
+        meet(pipe)
+        Path("met").touch()
+    for n in range(count):
+        yield int(ciel.sh(f"echo {2 * n}").result()) if n % 5000 == 0 else 2 * n
+
+
+@ciel.task(stream=once)
+def plain(count: int, pipe: str) -> Iterator[int]:
+    if not Path("met").exists():
+        meet(pipe)
+        Path("met").touch()
+    yield from range(count)
+
+
+def main(which: str) -> None:
+    os.mkfifo("pipe")
+    if which == "reader":
+        made = plain.spawn(100_000, "pipe")
+        print(waits.options(name="end").spawn(made.stream(), "pipe").result())
+    else:
+        made = waiting.spawn(10_000, "pipe")
+        print(ends.options(name="end").spawn(made.stream(), "pipe").result())
+
+
+@ciel.task
+def ends(given: Iterable[int], pipe: str) -> int:
+    if not Path("again").exists():
+        Path("again").touch()
+        begin(pipe)
+    return sum(given)
+"""
+
+
+@pytest.mark.parametrize("which", ["reader", "producer"])
+def test_end_of_a_direct_stream_that_waits_for_tasks_begins_again_with_a_stored_one(
+    tmp_path: Path, which: str
+) -> None:
+    ended = jobs.run(tmp_path, PARTS + WAITS, which)
+    expected = 2 * 50_000 if which == "reader" else 2 * sum(range(10_000))
+    assert ended.lines == [str(expected)], ended.talk
+    assert DIRECT not in way_of(tmp_path, "end")
+
+
+DIES = """
+@ciel.task(joined=True, stream=once, retries=3)
+def dies(pipe: str) -> Iterator[bytes]:
+    first = not Path("died").exists()
+    if first:
+        meet(pipe)
+    for n in range(100_000):
+        if first and n == 60_000:
+            Path("died").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield b"%d\\n" % n
+
+
+@ciel.task(retries=3)
+def reads(given: Iterable[bytes], pipe: str, mark: str) -> int:
+    if not Path("begun").exists():
+        Path("begun").touch()
+        begin(pipe)
+    found = 0
+    for line in given:
+        found += int(line)
+        if mark == "reader" and found > 1_000_000 and not Path("read").exists():
+            Path("read").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    return found
+
+
+@ciel.task(joined=True, stream=once)
+def whole(pipe: str) -> Iterator[bytes]:
+    if not Path("whole").exists():
+        meet(pipe)
+        Path("whole").touch()
+    for n in range(100_000):
+        yield b"%d\\n" % n
+
+
+def main(which: str) -> None:
+    os.mkfifo("pipe")
+    made = (whole if which == "reader" else dies).spawn("pipe")
+    print(reads.spawn(made.stream(), "pipe", which).result())
+"""
+
+
+@pytest.mark.parametrize("which", ["reader", "producer"])
+def test_direct_stream_whose_end_dies_is_made_again(tmp_path: Path, which: str) -> None:
+    ended = jobs.run(tmp_path, PARTS + DIES, which)
+    assert ended.lines == [str(sum(range(100_000)))], ended.talk
+

@@ -29,6 +29,8 @@ HERE = Path(__file__).resolve().parent
 PROGRAM_S_MAX = 600.0
 """A program that takes longer has failed."""
 
+IN_MEMORY = ["--store-memory=8G"]
+
 LIMIT = "copy into fresh shared memory"
 
 
@@ -81,11 +83,13 @@ def systems(options: argparse.Namespace, folder: str) -> dict[str, Callable[[], 
     array = numpy.arange(options.bytes // 8, dtype=numpy.int64)
     count = str(len(array))
     ciel = [options.ciel, "run", "-q", "--new", "-j2", f"--state={folder}/state"]
+    job = [str(HERE / "with_ciel.py"), count]
     found = {
         LIMIT: lambda: copy(array),
         "copy into used shared memory": lambda: copy_again(array),
         "write into a new file of the run's folder": lambda: write(array, folder),
-        "Ciel": lambda: program([*ciel, str(HERE / "with_ciel.py"), count], folder),
+        "Ciel": lambda: program([*ciel, *job], folder),
+        "Ciel, in memory": lambda: program([*ciel, *IN_MEMORY, *job], folder),
     }
     if os.path.isdir("/dev/shm"):
         found["write into a new file of /dev/shm"] = lambda: write(array, "/dev/shm")

@@ -12,14 +12,14 @@ import ciel
 READERS = 10
 
 
-@ciel.task(keep=False, cores=1)
+@ciel.task(keep=False, retries=1)
 def made(count: int) -> dict[str, Any]:
     """An array of so many numbers, and when it was there."""
     array = numpy.arange(count, dtype=numpy.int64)
     return {"array": array, "at": time.perf_counter()}
 
 
-@ciel.task(keep=False, cores=1)
+@ciel.task(keep=False, retries=1)
 def read(value: dict[str, Any], place: int) -> tuple[int, float, float]:
     """A number of the array, when the array was there, and when the number was read."""
     return int(value["array"][place]), value["at"], time.perf_counter()

@@ -58,6 +58,7 @@ pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOpti
         check: given.check,
         duplicates: given.duplicates,
         held_bytes: given.held_bytes,
+        store_memory: given.memory_bytes,
         trace: told.trace.clone(),
         new: false,
         json: told.json,
@@ -94,6 +95,7 @@ pub fn given(options: &RunOptions) -> GivenOptions {
         check: options.check,
         duplicates: options.duplicates,
         held_bytes: options.held_bytes,
+        memory_bytes: options.store_memory,
     }
 }
 

@@ -274,6 +274,11 @@ pub struct RunOptions {
     /// before it in serial order; bytes, or 64K, 256M, 1G
     #[arg(long, value_name = "SIZE", value_parser = parse_disk_size)]
     pub held_bytes: Option<u64>,
+    /// Keep up to SIZE of large objects in memory instead of on the disk: a crash of the system
+    /// takes them. Sessions and `--durable never` do so by default, with a quarter of what is
+    /// available
+    #[arg(long, value_name = "SIZE", value_parser = parse_disk_size)]
+    pub store_memory: Option<u64>,
     /// Run all spawned tasks to the end even if some fail
     #[arg(short, long)]
     pub keep_going: bool,

@@ -152,6 +152,7 @@ pub fn settings(
         check: options.check,
         duplicates: options.duplicates,
         held_bytes: options.held_bytes,
+        memory_bytes: options.store_memory,
         trace: options.trace.as_deref().map(trace::open).transpose()?,
         given: given::given(options),
     })

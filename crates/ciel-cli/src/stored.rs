@@ -15,9 +15,20 @@ pub fn amounts(store: &StoreRecord) -> String {
     if store.spilled_bytes > 0 {
         parts.push(format!("{} spilled", size(store.spilled_bytes)));
     }
-    if store.present_bytes > 0 {
-        parts.push(format!("{} on disk", size(store.present_bytes)));
+    if store.memory_bytes > 0 {
+        parts.push(format!("{} in memory", size(store.memory_bytes)));
     }
-    parts.push(format!("{} on disk at the peak", size(store.peak_bytes)));
+    let on_disk = store.present_bytes.saturating_sub(store.memory_bytes);
+    if on_disk > 0 {
+        parts.push(format!("{} on disk", size(on_disk)));
+    }
+    parts.push(match store.memory_peak_bytes {
+        0 => format!("{} on disk at the peak", size(store.peak_bytes)),
+        memory => format!(
+            "{} on disk and in memory at the peak, up to {} in memory",
+            size(store.peak_bytes),
+            size(memory)
+        ),
+    });
     parts.join(", ")
 }

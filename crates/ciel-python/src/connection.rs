@@ -357,13 +357,14 @@ impl Connection {
     }
 
     /// Requests a file to write a new object into; answered by `opened`.
-    fn open_construct(&self, py: Python<'_>, tag: u32, request: u32) -> PyResult<()> {
-        self.say(py, tag, wire::OpenConstruct { request })
+    #[pyo3(signature = (tag, request, length = 0))]
+    fn open_construct(&self, py: Python<'_>, tag: u32, request: u32, length: u64) -> PyResult<()> {
+        self.say(py, tag, wire::OpenConstruct { request, length })
     }
 
     /// Requests a file to write an output into, or the pipe of one that is a stream of that form;
     /// answered by `opened`.
-    #[pyo3(signature = (tag, request, output, form = String::new()))]
+    #[pyo3(signature = (tag, request, output, form = String::new(), length = 0))]
     fn open_output(
         &self,
         py: Python<'_>,
@@ -371,8 +372,10 @@ impl Connection {
         request: u32,
         output: u32,
         form: String,
+        length: u64,
     ) -> PyResult<()> {
-        self.say(py, tag, messages::open_output(request, output, form))
+        let message = messages::open_output(request, output, form, length);
+        self.say(py, tag, message)
     }
 
     /// Asks what is behind a handle; answered by `reference`, with `must_block` only when it is

@@ -46,11 +46,12 @@ pub fn spawn(task: Descriptor, action: u64, handle: u32, released: Vec<u32>) -> 
 }
 
 /// The request for a file for an output.
-pub fn open_output(request: u32, output: u32, form: String) -> OpenOutput {
+pub fn open_output(request: u32, output: u32, form: String, length: u64) -> OpenOutput {
     OpenOutput {
         request,
         output,
         form,
+        length,
     }
 }
 

@@ -67,6 +67,9 @@ fn clear(run: &Path, names: &[&str]) {
         let path = run.join(name);
         // What cannot be removed now is removed by `ciel clean`.
         let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
+        if *name == "objects" {
+            ciel_store::forget_memory(run);
+        }
         death::at_the_end();
     }
 }

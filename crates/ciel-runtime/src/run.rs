@@ -100,6 +100,7 @@ pub fn run(
         return ended.show(folder, &*observer);
     }
     retention::make_room(&state, &runs, &id, settings.keep_bytes, &*observer)?;
+    folder.use_memory(settings.store_memory(key.is_some()))?;
     observer.report(Report::Started { run: &id });
     let begun = match key {
         Some(_) => {

@@ -77,6 +77,8 @@ pub struct Settings {
     pub duplicates: bool,
     /// Bytes of output that may wait behind the serial frontier before tasks are held.
     pub held_bytes: Option<u64>,
+    /// Bytes of objects that may be in memory; none for as many as such a run has by itself.
+    pub memory_bytes: Option<u64>,
     /// The file for a trace of the run, open and empty.
     pub trace: Option<Arc<File>>,
     /// The options as a person gave them, for the next process of this run.
@@ -162,6 +164,18 @@ impl Settings {
     /// The id of the run, `run`, if files of other contents are to be replaced.
     pub(crate) fn overwrite<'a>(&self, run: &'a str) -> Option<&'a str> {
         self.given.overwrite.then_some(run)
+    }
+
+    /// Bytes of objects that may be in memory, in force. A run that can be resumed could not be
+    /// after a crash of the system, so there it has to be asked for; one that is to be resumed
+    /// even then has none.
+    pub(crate) fn store_memory(&self, is_recorded: bool) -> u64 {
+        match (self.durable, self.memory_bytes) {
+            (Durable::Power, _) => 0,
+            (Durable::Process | Durable::Never, Some(bytes)) => bytes,
+            (Durable::Process | Durable::Never, None) if is_recorded => 0,
+            (Durable::Process | Durable::Never, None) => ciel_store::default_memory(),
+        }
     }
 
     /// Threads that run scripts: one in a serial run, else one for each usable core.

@@ -167,12 +167,14 @@ impl Spawning {
     }
 
     /// No process of the run, not even one of root, is to write to files of objects.
-    fn protection(&self) -> Request {
-        let folder = self.engine.folder.objects_path();
-        let folder = CString::new(folder.into_os_string().into_encoded_bytes());
-        Request::Protect {
-            folder: folder.expect("a path that exists has no zero byte"),
-        }
+    fn protections(&self) -> impl Iterator<Item = Request> {
+        let folders = self.engine.folder.objects_paths().into_iter();
+        folders.map(|folder| {
+            let folder = CString::new(folder.into_os_string().into_encoded_bytes());
+            Request::Protect {
+                folder: folder.expect("a path that exists has no zero byte"),
+            }
+        })
     }
 
     fn spawner(self: &Rc<Self>) -> io::Result<Rc<Spawner>> {
@@ -182,8 +184,10 @@ impl Spawning {
         let (binary, arguments) = &self.engine.settings.spawner;
         let arguments: Vec<&OsStr> = arguments.iter().map(|word| word.as_os_str()).collect();
         let spawner = Spawner::start(binary, &arguments, &self.cookie, &self.environment)?;
-        // A spawner that is dead already is seen elsewhere.
-        let _ = spawner.send(&self.protection(), &[]);
+        for protection in self.protections() {
+            // A spawner that is dead already is seen elsewhere.
+            let _ = spawner.send(&protection, &[]);
+        }
         let spawner = Rc::new(spawner);
         *self.spawner.borrow_mut() = Some(spawner.clone());
         let socket = watched(spawner.as_fd(), Interest::READABLE)?;

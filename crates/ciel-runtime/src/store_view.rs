@@ -12,6 +12,7 @@ use crate::largest::Large;
 pub(crate) fn store_record(engine: &Engine) -> StoreRecord {
     let counts = engine.folder.budget().counts();
     let limit = engine.folder.budget().limit();
+    let memory = engine.folder.objects().memory_use();
     let largest = engine.largest.all();
     StoreRecord {
         made_bytes: counts.made(),
@@ -21,6 +22,9 @@ pub(crate) fn store_record(engine: &Engine) -> StoreRecord {
         present_bytes: counts.present(),
         peak_bytes: counts.peak,
         limit_bytes: (limit < u64::MAX).then_some(limit),
+        memory_bytes: memory.present,
+        memory_peak_bytes: memory.peak,
+        memory_limit_bytes: memory.limit,
         kinds: Kind::ALL
             .iter()
             .filter_map(|kind| of(&counts, *kind))

@@ -382,7 +382,12 @@ impl Workspace for TaskWorkspace<'_> {
     }
 
     fn program(&mut self, index: usize) -> Result<PathBuf, Refused> {
-        let path = self.input(index)?;
+        let mut path = self.input(index)?;
+        if !path.starts_with(self.engine.folder.path()) {
+            // Nothing may run from where it is in memory.
+            let bytes = self.bytes(index)?;
+            path = self.note(&format!("in.{index}"), &bytes)?;
+        }
         let allowed = self.engine.folder.scratch().allow_running(&path);
         allowed.map(|()| path).map_err(|error| {
             let failure = ObjectError(error).failure(self.engine, &self.assignment.label);

@@ -20,6 +20,8 @@ pub(crate) struct Content {
     pub(crate) digest: Option<Digest>,
     /// Whether this process wrote the bytes or has compared them with the digest.
     pub(crate) is_verified: bool,
+    /// Whether the file is in the folder that is in memory.
+    pub(crate) in_memory: bool,
 }
 
 impl Content {
@@ -30,6 +32,7 @@ impl Content {
             kind,
             digest,
             is_verified: true,
+            in_memory: false,
         }
     }
 
@@ -40,6 +43,7 @@ impl Content {
             kind: Kind::Recovered,
             digest,
             is_verified: digest.is_none(),
+            in_memory: false,
         }
     }
 

@@ -103,6 +103,10 @@ impl Directory {
         &self.path
     }
 
+    pub(crate) fn handle(&self) -> &OwnedFd {
+        &self.handle
+    }
+
     pub(crate) fn path_of(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }

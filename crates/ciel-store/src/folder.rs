@@ -16,6 +16,7 @@ use crate::error::{StoreError, failure};
 use crate::limits::{
     DESCRIPTION_BYTES_MAX, PATH_BYTES_INSIDE_MAX, PATH_BYTES_MAX, RUN_ID_BYTES_MAX,
 };
+use crate::memory_folder;
 
 /// Permissions of a new state folder: all for its user, none for others.
 const FOLDER_MODE: u32 = 0o700;
@@ -284,6 +285,7 @@ impl StateFolder {
 
     /// Returns whether the run is gone from its folder.
     fn take_out_run(&self, id: &str, trash: Option<&Directory>) -> Result<bool, StoreError> {
+        memory_folder::forget(&self.runs.path_of(id));
         let name = format!("{id}.{}", std::process::id());
         match trash.map(|trash| self.runs.move_to(id, trash, &name)) {
             None | Some(Err(StoreError::DiskFull { .. })) => {

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use bytes::Bytes;
 use ciel_model::{Digest, Hasher};
@@ -22,6 +22,7 @@ use crate::digests::{Digests, Part};
 use crate::directory::Directory;
 use crate::error::StoreError;
 use crate::limits::DIGEST_AT_COMMIT_BYTES_MAX;
+use crate::memory_folder::{MemoryFolder, MemoryUse};
 use crate::scratch::{Finished, Scratch};
 use crate::store::{Draft, ObjectStore};
 use crate::values::{Location, LostObject, Object, ObjectName, Place};
@@ -30,6 +31,7 @@ use crate::values::{Location, LostObject, Object, ObjectName, Place};
 #[derive(Debug)]
 pub struct FileObjects {
     pub(crate) directory: Directory,
+    memory: OnceLock<Arc<MemoryFolder>>,
     scratch: Arc<Scratch>,
     pub(crate) budget: Arc<Budget>,
     /// For a later process of the run, if there may be one.
@@ -47,6 +49,7 @@ impl FileObjects {
     ) -> FileObjects {
         FileObjects {
             directory,
+            memory: OnceLock::new(),
             scratch,
             budget,
             digests,
@@ -58,6 +61,29 @@ impl FileObjects {
     /// From now on an object is on the disk when it is sealed.
     pub(crate) fn survive_power_failures(&self) {
         self.survives_power_failure.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on files that were written in memory stay there.
+    pub(crate) fn use_memory(&self, memory: Arc<MemoryFolder>) {
+        self.memory.get_or_init(|| memory);
+    }
+
+    /// How much of the store is in memory.
+    pub fn memory_use(&self) -> MemoryUse {
+        self.memory()
+            .map_or(MemoryUse::default(), MemoryFolder::counts)
+    }
+
+    pub(crate) fn memory(&self) -> Option<&MemoryFolder> {
+        self.memory.get().map(Arc::as_ref)
+    }
+
+    /// The folder that files are in which are in memory, or are not.
+    pub(crate) fn directory_for(&self, in_memory: bool) -> &Directory {
+        match self.memory() {
+            Some(memory) if in_memory => &memory.objects,
+            _ => &self.directory,
+        }
     }
 
     pub(crate) fn digest_in(
@@ -77,7 +103,8 @@ impl FileObjects {
             expected,
             found,
         };
-        let file = match self.directory.open_file(&name.to_string()) {
+        let directory = self.directory_for(content.in_memory);
+        let file = match directory.open_file(&name.to_string()) {
             Err(StoreError::NotAFile { .. }) => return Err(damaged(None)),
             other => other?,
         };
@@ -124,9 +151,10 @@ impl FileObjects {
         content.ok_or(StoreError::UnknownObject { name })
     }
 
-    /// Where the file of an object is, or would be.
-    fn path(&self, name: ObjectName) -> PathBuf {
-        self.directory.path_of(&name.to_string())
+    /// Where the file of an object is.
+    fn path(&self, name: ObjectName, content: &Content) -> PathBuf {
+        self.directory_for(content.in_memory)
+            .path_of(&name.to_string())
     }
 
     /// Makes an object of a finished scratch file. Its bytes are charged; they are refunded if it
@@ -143,12 +171,18 @@ impl FileObjects {
         if let Some(held) = contents.get(&name) {
             self.budget.refund(kind, length);
             let object = same_length(name, held, length)?;
-            self.scratch.directory().remove_file(&finished.name)?;
+            self.scratch
+                .directory_of(finished)
+                .remove_file(&finished.name)?;
             return Ok(object);
         }
-        self.move_in_place(&finished.name, &name.to_string())
+        self.move_in_place(finished, &name.to_string())
             .inspect_err(|_| self.budget.refund(kind, length))?;
-        contents.insert(name, Content::written(length, kind, digest));
+        let content = Content {
+            in_memory: finished.in_memory,
+            ..Content::written(length, kind, digest)
+        };
+        contents.insert(name, content);
         drop(contents);
         self.settle(name)?;
         Ok(Object {
@@ -170,11 +204,16 @@ impl FileObjects {
     }
 
     /// A file of that name that was not committed is no object: it is replaced.
-    fn move_in_place(&self, scratch_name: &str, target: &str) -> Result<(), StoreError> {
-        let scratch = self.scratch.directory();
-        if !scratch.move_to(scratch_name, &self.directory, target)? {
-            self.directory.remove_all(target)?;
-            scratch.move_to(scratch_name, &self.directory, target)?;
+    fn move_in_place(&self, finished: &Finished, target: &str) -> Result<(), StoreError> {
+        let scratch = self.scratch.directory_of(finished);
+        let directory = self.directory_for(finished.in_memory);
+        if !scratch.move_to(&finished.name, directory, target)? {
+            directory.remove_all(target)?;
+            scratch.move_to(&finished.name, directory, target)?;
+        }
+        if let Some(memory) = self.memory().filter(|_| finished.in_memory) {
+            memory.unreserve(&finished.name);
+            memory.add(finished.length);
         }
         Ok(())
     }
@@ -197,6 +236,7 @@ impl ObjectStore for FileObjects {
                 name: draft,
                 length: 0,
                 is_copied: false,
+                in_memory: false,
             },
             file,
             hasher: self.digests.are_kept().then(Hasher::default),
@@ -207,7 +247,7 @@ impl ObjectStore for FileObjects {
         let finished = self.scratch.finish(path)?;
         let is_short = finished.length <= DIGEST_AT_COMMIT_BYTES_MAX;
         let digest = match is_short && self.digests.are_kept() {
-            true => Some(self.digest_in(self.scratch.directory(), &finished.name)?),
+            true => Some(self.digest_in(self.scratch.directory_of(&finished), &finished.name)?),
             false => None,
         };
         self.budget.charge(Kind::File, finished.length)?;
@@ -216,7 +256,8 @@ impl ObjectStore for FileObjects {
         }
         let object = self.commit(name, &finished, Kind::File, digest)?;
         if object.digest.is_none() {
-            self.digests.note_later(Part::Object(name), self.path(name));
+            let path = self.path(name, &self.content(name)?);
+            self.digests.note_later(Part::Object(name), path);
         }
         Ok(object)
     }
@@ -246,14 +287,14 @@ impl ObjectStore for FileObjects {
 
     fn share(&self, name: ObjectName) -> Result<PathBuf, StoreError> {
         self.used_file(name)?;
-        Ok(self.path(name))
+        Ok(self.path(name, &self.content(name)?))
     }
 
     fn location(&self, name: ObjectName) -> Option<Location> {
         let content = self.contents().get(&name).copied()?;
         Some(Location {
             length: content.length,
-            place: Place::File(self.path(name)),
+            place: Place::File(self.path(name, &content)),
         })
     }
 
@@ -279,7 +320,11 @@ impl ObjectStore for FileObjects {
             return Ok(false);
         };
         self.budget.release(content.kind, content.length);
-        self.directory.remove_file(&name.to_string())?;
+        if let Some(memory) = self.memory().filter(|_| content.in_memory) {
+            memory.subtract(content.length);
+        }
+        self.directory_for(content.in_memory)
+            .remove_file(&name.to_string())?;
         Ok(true)
     }
 }

@@ -32,22 +32,32 @@ impl FileObjects {
         let mut lost = Vec::new();
         for object in known {
             let (name, expected) = (object.name, object.length);
-            match self.length_on_disk(name)? {
-                Some(length) if length == expected && !changed.contains(&name) => {
-                    let found = Content::found(length, object.digest);
-                    if self.contents().insert(name, found).is_none() {
-                        self.budget.count(Kind::Recovered, length);
-                    }
+            match self.found(name)? {
+                Some((in_memory, length)) if length == expected && !changed.contains(&name) => {
+                    let found = Content {
+                        in_memory,
+                        ..Content::found(length, object.digest)
+                    };
+                    self.count_in(name, found);
                 }
                 found => lost.push(LostObject {
                     name,
                     expected,
-                    found,
+                    found: found.map(|(_, length)| length),
                 }),
             }
         }
         self.remove_unknown()?;
         Ok(lost)
+    }
+
+    fn count_in(&self, name: ObjectName, found: Content) {
+        if self.contents().insert(name, found).is_none() {
+            self.budget.count(Kind::Recovered, found.length);
+            if let Some(memory) = self.memory().filter(|_| found.in_memory) {
+                memory.add(found.length);
+            }
+        }
     }
 
     /// The digests of long files, the newest of each.
@@ -63,19 +73,35 @@ impl FileObjects {
     /// Removes all files but those of the objects.
     fn remove_unknown(&self) -> Result<(), StoreError> {
         let contents = self.contents();
-        let kept: HashSet<String> = contents.keys().map(ObjectName::to_string).collect();
-        for name in self.directory.names()? {
-            if !kept.contains(&name) {
-                self.directory.remove_all(&name)?;
+        for in_memory in self.places() {
+            let here = contents
+                .iter()
+                .filter(|(_, one)| one.in_memory == in_memory);
+            let kept: HashSet<String> = here.map(|(name, _)| name.to_string()).collect();
+            let directory = self.directory_for(in_memory);
+            for name in directory.names()? {
+                if !kept.contains(&name) {
+                    directory.remove_all(&name)?;
+                }
             }
         }
         Ok(())
     }
 
-    fn length_on_disk(&self, name: ObjectName) -> Result<Option<u64>, StoreError> {
-        let entry = self.directory.entry(&name.to_string())?;
-        let file = entry.filter(|entry| entry.kind == FileType::RegularFile);
-        Ok(file.map(|file| file.length))
+    /// Whether files may be on the disk, and in memory.
+    fn places(&self) -> impl Iterator<Item = bool> {
+        std::iter::once(false).chain(self.memory().map(|_| true))
+    }
+
+    /// Whether the file of an object is in memory, and its length.
+    fn found(&self, name: ObjectName) -> Result<Option<(bool, u64)>, StoreError> {
+        for in_memory in self.places() {
+            let entry = self.directory_for(in_memory).entry(&name.to_string())?;
+            if let Some(file) = entry.filter(|entry| entry.kind == FileType::RegularFile) {
+                return Ok(Some((in_memory, file.length)));
+            }
+        }
+        Ok(None)
     }
 
     /// Those of so many of the files that are as long as they were, with other bytes.
@@ -91,14 +117,16 @@ impl FileObjects {
             let Some(digest) = object.digest else {
                 continue;
             };
-            if self.length_on_disk(object.name)? != Some(object.length) {
+            let found = self.found(object.name)?;
+            let Some((in_memory, _)) = found.filter(|(_, length)| *length == object.length) else {
                 continue;
-            }
+            };
             let Some(rest) = room.checked_sub(object.length) else {
                 break;
             };
             room = rest;
-            if self.digest_in(&self.directory, &object.name.to_string())? != digest {
+            let directory = self.directory_for(in_memory);
+            if self.digest_in(directory, &object.name.to_string())? != digest {
                 changed.insert(object.name);
             }
         }

@@ -21,6 +21,7 @@ use crate::folder::{
     has_record, is_resumable, process_in,
 };
 use crate::limits::{DESCRIPTION_BYTES_MAX, OUTCOME_BYTES_MAX, RUN_ID_BYTES_MAX};
+use crate::memory_folder::{self, MemoryFolder};
 use crate::objects::FileObjects;
 use crate::scratch::Scratch;
 use crate::spill::SpillFiles;
@@ -268,9 +269,32 @@ impl RunFolder {
         &self.objects
     }
 
-    /// The folder of their files, which nobody but this store writes to.
-    pub fn objects_path(&self) -> PathBuf {
-        self.directory.path_of(OBJECTS_NAME)
+    /// The folders of their files, which nobody but this store writes to.
+    pub fn objects_paths(&self) -> Vec<PathBuf> {
+        let memory = self.objects.memory().map(|memory| memory.objects.path());
+        let memory = memory.map(Path::to_path_buf);
+        std::iter::once(self.directory.path_of(OBJECTS_NAME))
+            .chain(memory)
+            .collect()
+    }
+
+    /// From now on objects whose length is known before they are written are in memory, as far as
+    /// `limit` bytes go; so are those that an earlier process of the run has left there. To be
+    /// called before the objects of an earlier process are recovered.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `System` if what was being written by an earlier process cannot be removed.
+    pub fn use_memory(&self, limit: u64) -> Result<(), StoreError> {
+        memory_folder::sweep(LOCK_NAME);
+        let Some(memory) = MemoryFolder::open(self.path(), limit).map(Arc::new) else {
+            return Ok(());
+        };
+        self.objects.use_memory(memory.clone());
+        self.scratch.use_memory(memory.clone());
+        for name in memory.scratch.names()? {
+            memory.scratch.remove_all(&name)?;
+        }
+        Ok(())
     }
 
     /// Files that task attempts are writing.

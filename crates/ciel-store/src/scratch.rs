@@ -10,8 +10,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
 use rustix::fs::{FileType, Mode, OFlags};
@@ -19,11 +19,13 @@ use rustix::fs::{FileType, Mode, OFlags};
 use crate::directory::{Directory, check_name};
 use crate::error::StoreError;
 use crate::limits::SCRATCH_PURPOSE_BYTES_MAX;
+use crate::memory_folder::MemoryFolder;
 
 /// The scratch folder of a run. Any thread may use it.
 #[derive(Debug)]
 pub struct Scratch {
     directory: Directory,
+    memory: OnceLock<Arc<MemoryFolder>>,
     names: Mutex<HashMap<(u128, u32), Vec<String>>>,
     drafts: AtomicU64,
 }
@@ -35,12 +37,15 @@ pub(crate) struct Finished {
     pub(crate) length: u64,
     /// It is a copy of what was found.
     pub(crate) is_copied: bool,
+    /// It is in memory.
+    pub(crate) in_memory: bool,
 }
 
 impl Scratch {
     pub(crate) fn new(directory: Directory) -> Scratch {
         Scratch {
             directory,
+            memory: OnceLock::new(),
             names: Mutex::default(),
             drafts: AtomicU64::new(0),
         }
@@ -77,7 +82,30 @@ impl Scratch {
         self.join(task, attempt, purpose, &[bytes])
     }
 
-    /// Gives a file of this state folder another name, for this attempt of a task.
+    /// Makes an empty file for this attempt of a task, which will write so many bytes into it: in
+    /// memory if they fit, and the file is none yet.
+    ///
+    /// # Errors
+    /// As [`Scratch::write`].
+    pub fn file_of_length(
+        &self,
+        task: u128,
+        attempt: u32,
+        purpose: &str,
+        length: u64,
+    ) -> Result<PathBuf, StoreError> {
+        let path = self.path(task, attempt, purpose)?;
+        let name = path.file_name().and_then(|name| name.to_str());
+        if let (Some(memory), Some(name)) = (self.memory.get(), name)
+            && memory.reserve(name, length)
+        {
+            return Ok(memory.scratch.path_of(name));
+        }
+        self.write(task, attempt, purpose, b"")
+    }
+
+    /// Gives a file of this state folder another name, for this attempt of a task; a copy where
+    /// there can be none.
     ///
     /// # Errors
     /// `InvalidName`, `DiskFull`, `System`.
@@ -91,6 +119,12 @@ impl Scratch {
         let path = self.path(task, attempt, purpose)?;
         match std::fs::hard_link(from, &path) {
             Ok(()) => Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                match std::fs::copy(from, &path) {
+                    Ok(_) => Ok(path),
+                    Err(error) => Err(StoreError::of_system("copy", &path, error)),
+                }
+            }
             Err(error) => Err(StoreError::of_system("link", &path, error)),
         }
     }
@@ -238,20 +272,45 @@ impl Scratch {
             .remove(&(task, attempt));
         for name in names.unwrap_or_default() {
             self.directory.remove_all(&name)?;
+            if let Some(memory) = self.memory.get()
+                && memory.unreserve(&name)
+            {
+                memory.scratch.remove_all(&name)?;
+            }
         }
         Ok(())
     }
 
     /// Removes all files, whichever process left them.
     pub(crate) fn clear_all(&self) -> Result<(), StoreError> {
-        for name in self.directory.names()? {
-            self.directory.remove_all(&name)?;
+        for directory in self.directories() {
+            for name in directory.names()? {
+                directory.remove_all(&name)?;
+            }
         }
         Ok(())
     }
 
+    /// From now on files of known length are in memory, if they fit.
+    pub(crate) fn use_memory(&self, memory: Arc<MemoryFolder>) {
+        self.memory.get_or_init(|| memory);
+    }
+
     pub(crate) fn directory(&self) -> &Directory {
         &self.directory
+    }
+
+    fn directories(&self) -> impl Iterator<Item = &Directory> {
+        let memory = self.memory.get().map(|memory| &memory.scratch);
+        std::iter::once(&self.directory).chain(memory)
+    }
+
+    /// The folder that a finished file is in.
+    pub(crate) fn directory_of(&self, finished: &Finished) -> &Directory {
+        match self.memory.get() {
+            Some(memory) if finished.in_memory => &memory.scratch,
+            _ => &self.directory,
+        }
     }
 
     /// A name that no other process writes.
@@ -264,16 +323,18 @@ impl Scratch {
     pub(crate) fn finish(&self, path: &Path) -> Result<Finished, StoreError> {
         let (finished, has_other_names) = self.look_at(path)?;
         if has_other_names {
-            return self.copy_apart(&finished.name);
+            return self.copy_apart(&finished);
         }
-        self.directory.make_read_only(&finished.name)?;
+        self.directory_of(&finished)
+            .make_read_only(&finished.name)?;
         Ok(finished)
     }
 
     /// The same for a file all of whose names are known to be left alone.
     pub(crate) fn finish_shared(&self, path: &Path) -> Result<Finished, StoreError> {
         let (finished, _) = self.look_at(path)?;
-        self.directory.make_read_only(&finished.name)?;
+        self.directory_of(&finished)
+            .make_read_only(&finished.name)?;
         Ok(finished)
     }
 
@@ -286,10 +347,9 @@ impl Scratch {
             .file_name()
             .and_then(|name| name.to_str())
             .ok_or_else(foreign)?;
-        if path.parent() != Some(self.directory.path()) {
-            return Err(foreign());
-        }
-        let entry = self.directory.entry(name)?;
+        let is_here = |directory: &&Directory| path.parent() == Some(directory.path());
+        let directory = self.directories().find(is_here).ok_or_else(foreign)?;
+        let entry = directory.entry(name)?;
         let Some(entry) = entry.filter(|entry| entry.kind == FileType::RegularFile) else {
             return Err(StoreError::NotAFile {
                 path: path.to_path_buf(),
@@ -299,13 +359,15 @@ impl Scratch {
             name: name.to_owned(),
             length: entry.length,
             is_copied: false,
+            in_memory: !std::ptr::eq(directory, &raw const self.directory),
         };
         Ok((finished, entry.has_other_names))
     }
 
-    fn copy_apart(&self, name: &str) -> Result<Finished, StoreError> {
+    fn copy_apart(&self, found: &Finished) -> Result<Finished, StoreError> {
+        let (name, directory) = (&found.name, self.directory_of(found));
         let draft = self.draft_name();
-        let mut source = self.directory.open_file(name)?;
+        let mut source = directory.open_file(name)?;
         let mut target = self.directory.make_file(&draft)?;
         let copied = std::io::copy(&mut source, &mut target);
         let length = copied.map_err(|error| {
@@ -314,11 +376,12 @@ impl Scratch {
             self.directory.system("write", &draft, error)
         })?;
         self.directory.make_read_only(&draft)?;
-        self.directory.remove_file(name)?;
+        directory.remove_file(name)?;
         Ok(Finished {
             name: draft,
             length,
             is_copied: true,
+            in_memory: false,
         })
     }
 }

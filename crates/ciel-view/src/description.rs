@@ -96,6 +96,9 @@ pub struct GivenOptions {
     /// Bytes of output that may wait before tasks are held.
     #[serde(default)]
     pub held_bytes: Option<u64>,
+    /// Bytes of objects that may be in memory; none for as many as such a run has by itself.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
 }
 
 /// What a run is to survive.

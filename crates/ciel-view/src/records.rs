@@ -95,12 +95,21 @@ pub struct StoreRecord {
     pub spilled_bytes: u64,
     /// Bytes that have gone.
     pub released_bytes: u64,
-    /// Bytes that are on the disk.
+    /// Bytes that are on the disk or in memory.
     pub present_bytes: u64,
-    /// The most bytes that were on the disk at once.
+    /// The most bytes that were there at once.
     pub peak_bytes: u64,
     /// Bytes that may be on the disk; none without a limit.
     pub limit_bytes: Option<u64>,
+    /// Bytes of those present that are in memory instead of on the disk.
+    #[serde(default)]
+    pub memory_bytes: u64,
+    /// The most bytes that were in memory at once.
+    #[serde(default)]
+    pub memory_peak_bytes: u64,
+    /// Bytes that may be in memory.
+    #[serde(default)]
+    pub memory_limit_bytes: u64,
     /// The same by how the bytes came, of each kind of which there were any.
     pub kinds: Vec<TrafficRecord>,
     /// The largest objects that were made, the largest first.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ciel_graph::{Assignment, StreamInput};
-use ciel_model::{Form, Handle, Label, Name, Value};
+use ciel_model::{Form, Handle, Keeping, Label, Name, Value};
 
 use crate::host::{Failed, Found, Host, Scratch};
 
@@ -64,13 +64,15 @@ impl Files {
         host.make_folder(task, self.scratch)
     }
 
-    /// Makes an empty file for a request.
+    /// Makes an empty file for a request, into which so many bytes will be written; that of an
+    /// output that is kept for later runs is on the disk.
     pub(crate) fn open(
         &mut self,
         host: &mut dyn Host,
         task: &Assignment,
         request: u32,
         (purpose, form): (Purpose, Form),
+        length: u64,
     ) -> Failed<PathBuf> {
         self.touched = true;
         let path = match purpose {
@@ -79,7 +81,11 @@ impl Files {
             }
             Purpose::Output(_) | Purpose::Object => {
                 let what = format!("file.{request}");
-                host.make_file(&task.label, self.scratch, &what, b"")?
+                let length = match is_kept(&purpose, task) {
+                    true => 0,
+                    false => length,
+                };
+                host.make_file_of_length(&task.label, self.scratch, &what, length)?
             }
         };
         let opened = Opened {
@@ -131,4 +137,9 @@ impl Files {
             host.clear(self.scratch);
         }
     }
+}
+
+/// Whether later runs may take what a file of that purpose becomes.
+fn is_kept(purpose: &Purpose, task: &Assignment) -> bool {
+    matches!(purpose, Purpose::Output(_)) && task.descriptor.keeping != Keeping::Never
 }

@@ -167,6 +167,19 @@ pub trait Host {
         bytes: &[u8],
     ) -> Failed<PathBuf>;
 
+    /// Makes an empty scratch file, into which so many bytes will be written; 0 if that is not
+    /// known, or if what is made of it has to outlive the run.
+    ///
+    /// # Errors
+    /// The store's.
+    fn make_file_of_length(
+        &mut self,
+        task: &Label,
+        scratch: Scratch,
+        what: &str,
+        length: u64,
+    ) -> Failed<PathBuf>;
+
     /// Opens an output as a stream, from which others may read at once; gives its pipe.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ pub(crate) fn perform(turn: &mut Turn<'_>, task: &mut WorkerTask, kind: Kind) ->
         Kind::OpenOutput(message) => open_output(turn, task, &message),
         Kind::OpenConstruct(message) => {
             let what = (Purpose::Object, Form::Bytes);
-            Ok(open(turn, task, message.request, what))
+            Ok(open(turn, task, message.request, what, message.length))
         }
         Kind::Commit(message) => commit(turn, task, &message),
         Kind::Write(message) => write(turn, task, &message),
@@ -251,7 +251,8 @@ fn open_output(
         format!("output {output} is open or published already")
     } else {
         let form = form_of(&message.form, "");
-        return Ok(open(turn, task, message.request, (purpose, form)));
+        let what = (purpose, form);
+        return Ok(open(turn, task, message.request, what, message.length));
     };
     Ok(refused(task, message.request, &why))
 }
@@ -268,11 +269,12 @@ fn open(
     task: &mut WorkerTask,
     request: u32,
     what: (Purpose, Form),
+    length: u64,
 ) -> Outcome {
     if let Err(why) = task.check_request(request) {
         return refused(task, request, why);
     }
-    let result = match task.open_file(turn.host, request, what) {
+    let result = match task.open_file(turn.host, request, what, length) {
         Ok(path) => answer::Result::Opened(wire::Opened {
             path: path.to_string_lossy().into_owned(),
         }),

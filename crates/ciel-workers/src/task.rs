@@ -129,8 +129,10 @@ impl WorkerTask {
         host: &mut dyn Host,
         request: u32,
         what: (Purpose, Form),
+        length: u64,
     ) -> Failed<PathBuf> {
-        let path = self.files.open(host, &self.assignment, request, what)?;
+        let files = &mut self.files;
+        let path = files.open(host, &self.assignment, request, what, length)?;
         self.requests.open(request);
         Ok(path)
     }

@@ -225,9 +225,10 @@ class EngineStrand(_native.Counted, Strand):
     ) -> int:
         """The handle of a new object of `pieces`, which is an action or a part of the next one."""
         request = None
-        if size_of(pieces) >= OBJECT_BYTES_MIN:
+        length = size_of(pieces)
+        if length >= OBJECT_BYTES_MIN:
             request = self.next_request()
-            self.connection.open_construct(self.tag, request)
+            self.connection.open_construct(self.tag, request, length)
             write_file(self.path(request), pieces)
         else:
             self.tidy()

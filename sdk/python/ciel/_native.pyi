@@ -527,13 +527,16 @@ class Connection:
     ) -> None:
         """Makes an object as action `action`, or as that part of the spawn there."""
 
-    def open_construct(self, tag: int, request: int) -> None:
-        """Asks for a file to write a new object into; answered by `opened`."""
+    def open_construct(self, tag: int, request: int, length: int = 0) -> None:
+        """Asks for a file to write a new object of so many bytes into; answered by `opened`."""
 
-    def open_output(self, tag: int, request: int, output: int, form: str = "") -> None:
+    def open_output(
+        self, tag: int, request: int, output: int, form: str = "", length: int = 0
+    ) -> None:
         """Asks for a file to write an output into, or for the pipe of a stream; see `opened`.
 
-        `form` is that of what is written, unless it is committed with another one.
+        `form` is that of what is written, unless it is committed with another one, and `length` its
+        number of bytes, 0 if it is not known.
         """
 
     def open_reference(self, tag: int, request: int, handle: int, must_block: bool) -> None:

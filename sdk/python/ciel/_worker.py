@@ -166,7 +166,8 @@ class WorkerStrand(KeepingStrand):
     def _write_output(
         self, number: int, form: str, pieces: list[Any], handles: Sequence[int]
     ) -> None:
-        self.connection.open_output(self.tag, number, number)
+        length = size_of(pieces)
+        self.connection.open_output(self.tag, number, number, length=length)
         write_file(self.path(number), pieces)
         self.connection.commit(
             self.tag, number, form, handles, action=self.act(), handle=self.take_handle()

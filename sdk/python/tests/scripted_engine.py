@@ -266,11 +266,11 @@ class Engine:
         self._reach(task, action + (part is None))
         self._made(task, ("construct", action, part, data), [entry], handle)
 
-    def open_construct(self, tag: int, request: int) -> None:
+    def open_construct(self, tag: int, request: int, length: int = 0) -> None:
         """A file for an object."""
         self._open(tag, request, None)
 
-    def open_output(self, tag: int, request: int, output: int) -> None:
+    def open_output(self, tag: int, request: int, output: int, *, length: int = 0) -> None:
         """A file for an output."""
         self._open(tag, request, output)
 

@@ -69,12 +69,12 @@ def parts_of(value):
         return [first, second]
     return [value]
 
-# A task that declares what it needs runs in a worker of its own, never within its caller.
-@ciel.task(keep=False, cores=1)
+# What is retried is a task of its own, never a call within its caller.
+@ciel.task(keep=False, retries=1)
 def made(kind):
     return globals()[kind]()
 
-@ciel.task(keep=False, cores=1)
+@ciel.task(keep=False, retries=1)
 def read(value, number):
     import numpy
     before = own_memory()

@@ -138,6 +138,7 @@ SAID: dict[str, Callable[[Connection, int], None]] = {
         tag, 4, "done", [1, 2], action=3, part=0
     ),
     "worker-open-construct": lambda c, tag: c.open_construct(tag, 3),
+    "worker-open-construct-length": lambda c, tag: c.open_construct(tag, 3, 1 << 20),
     "worker-open-output": lambda c, tag: c.open_output(tag, 2, 0),
     "worker-open-output-form": lambda c, tag: c.open_output(tag, 2, 1, "frames"),
     "worker-open-reference": lambda c, tag: c.open_reference(tag, 1, 1 << 31, False),

@@ -550,6 +550,9 @@ pub struct OpenOutput {
     /// As in Data: how to read what is written, unless it is committed with another form.
     #[prost(string, tag = "3")]
     pub form: ::prost::alloc::string::String,
+    /// Bytes that will be written, if that is known: 0 if it is not. Such a file may be in memory.
+    #[prost(uint64, tag = "4")]
+    pub length: u64,
 }
 /// Requests a file for a new object. Answered by Answer.opened.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -557,6 +560,9 @@ pub struct OpenConstruct {
     /// Number of the request, which also names the opened file afterwards.
     #[prost(uint32, tag = "1")]
     pub request: u32,
+    /// As in OpenOutput.
+    #[prost(uint64, tag = "2")]
+    pub length: u64,
 }
 /// The file is complete; the worker writes to it no more.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

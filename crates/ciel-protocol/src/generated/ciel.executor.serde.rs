@@ -4680,9 +4680,17 @@ impl serde::Serialize for OpenConstruct {
         if self.request != 0 {
             len += 1;
         }
+        if self.length != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.OpenConstruct", len)?;
         if self.request != 0 {
             struct_ser.serialize_field("request", &self.request)?;
+        }
+        if self.length != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("length", ToString::to_string(&self.length).as_str())?;
         }
         struct_ser.end()
     }
@@ -4695,11 +4703,13 @@ impl<'de> serde::Deserialize<'de> for OpenConstruct {
     {
         const FIELDS: &[&str] = &[
             "request",
+            "length",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Request,
+            Length,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -4722,6 +4732,7 @@ impl<'de> serde::Deserialize<'de> for OpenConstruct {
                     {
                         match value {
                             "request" => Ok(GeneratedField::Request),
+                            "length" => Ok(GeneratedField::Length),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -4742,6 +4753,7 @@ impl<'de> serde::Deserialize<'de> for OpenConstruct {
                     V: serde::de::MapAccess<'de>,
             {
                 let mut request__ = None;
+                let mut length__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Request => {
@@ -4752,10 +4764,19 @@ impl<'de> serde::Deserialize<'de> for OpenConstruct {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::Length => {
+                            if length__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("length"));
+                            }
+                            length__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(OpenConstruct {
                     request: request__.unwrap_or_default(),
+                    length: length__.unwrap_or_default(),
                 })
             }
         }
@@ -4779,6 +4800,9 @@ impl serde::Serialize for OpenOutput {
         if !self.form.is_empty() {
             len += 1;
         }
+        if self.length != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.OpenOutput", len)?;
         if self.request != 0 {
             struct_ser.serialize_field("request", &self.request)?;
@@ -4788,6 +4812,11 @@ impl serde::Serialize for OpenOutput {
         }
         if !self.form.is_empty() {
             struct_ser.serialize_field("form", &self.form)?;
+        }
+        if self.length != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("length", ToString::to_string(&self.length).as_str())?;
         }
         struct_ser.end()
     }
@@ -4802,6 +4831,7 @@ impl<'de> serde::Deserialize<'de> for OpenOutput {
             "request",
             "output",
             "form",
+            "length",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -4809,6 +4839,7 @@ impl<'de> serde::Deserialize<'de> for OpenOutput {
             Request,
             Output,
             Form,
+            Length,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -4833,6 +4864,7 @@ impl<'de> serde::Deserialize<'de> for OpenOutput {
                             "request" => Ok(GeneratedField::Request),
                             "output" => Ok(GeneratedField::Output),
                             "form" => Ok(GeneratedField::Form),
+                            "length" => Ok(GeneratedField::Length),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -4855,6 +4887,7 @@ impl<'de> serde::Deserialize<'de> for OpenOutput {
                 let mut request__ = None;
                 let mut output__ = None;
                 let mut form__ = None;
+                let mut length__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Request => {
@@ -4879,12 +4912,21 @@ impl<'de> serde::Deserialize<'de> for OpenOutput {
                             }
                             form__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::Length => {
+                            if length__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("length"));
+                            }
+                            length__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(OpenOutput {
                     request: request__.unwrap_or_default(),
                     output: output__.unwrap_or_default(),
                     form: form__.unwrap_or_default(),
+                    length: length__.unwrap_or_default(),
                 })
             }
         }

@@ -209,6 +209,22 @@ impl Host for WorkerHost<'_> {
         self.stored(task, path.map_err(ObjectError::from))
     }
 
+    fn make_file_of_length(
+        &mut self,
+        task: &Label,
+        scratch: Scratch,
+        what: &str,
+        length: u64,
+    ) -> Failed<PathBuf> {
+        let folders = self.engine().folder.scratch();
+        let (name, tag) = (scratch.name.0, scratch.tag);
+        let path = match length {
+            0 => folders.write(name, tag, what, b""),
+            _ => folders.file_of_length(name, tag, what, length),
+        };
+        self.stored(task, path.map_err(ObjectError::from))
+    }
+
     fn open_stream(
         &mut self,
         task: &Assignment,

@@ -120,11 +120,12 @@ pub fn open_output(request: u32, output: u32) -> Kind {
         request,
         output,
         form: "frames".to_string(),
+        length: 0,
     })
 }
 
 pub fn open_construct(request: u32) -> Kind {
-    Kind::OpenConstruct(OpenConstruct { request })
+    Kind::OpenConstruct(OpenConstruct { request, length: 0 })
 }
 
 pub fn commit(request: u32, action: u64, handle: u32) -> Kind {

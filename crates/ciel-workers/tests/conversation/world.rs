@@ -226,6 +226,16 @@ impl Host for Machines {
         Ok(self.path(scratch, what, bytes))
     }
 
+    fn make_file_of_length(
+        &mut self,
+        task: &Label,
+        scratch: Scratch,
+        what: &str,
+        _length: u64,
+    ) -> Failed<PathBuf> {
+        self.make_file(task, scratch, what, b"")
+    }
+
     fn open_stream(
         &mut self,
         task: &Assignment,

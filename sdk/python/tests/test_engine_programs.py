@@ -1,4 +1,4 @@
-"""Random programs with a real engine: one core, several, and workers that are killed meanwhile.
+"""Random programs with a real engine: one core, several, workers and drivers that are killed.
 
 What a program gives and prints is known from a plain evaluation without ciel. `CIEL_SOAK_S` is how
 many seconds the test with kills lasts.
@@ -7,11 +7,13 @@ many seconds the test with kills lasts.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import random
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -115,3 +117,81 @@ def test_programs_whose_workers_are_killed_equal_their_plain_evaluation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     soak_killed(job_file(tmp_path), 10, monkeypatch)
+
+
+DRIVERS = 4
+"""Jobs whose driver is killed."""
+
+SOME = 20
+"""Programs in one of them."""
+
+
+class Follower(threading.Thread):
+    """Looks at ordered files again and again: each has a prefix of what it is to hold."""
+
+    def __init__(self, folder: Path, whole: dict[str, str]) -> None:
+        super().__init__()
+        self.folder, self.whole = folder, whole
+        self.looks, self.wrong = 0, ""
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        while not self.ended.wait(0.001):
+            for name, text in self.whole.items():
+                path = self.folder / name
+                found = path.read_bytes() if path.exists() else b""
+                self.looks += 1
+                if not text.encode().startswith(found):
+                    self.wrong = f"{name} has {found!r} of {text!r}"
+
+    def end(self) -> str:
+        """Looks no more; what was wrong."""
+        self.ended.set()
+        self.join()
+        assert self.looks > 0
+        return self.wrong
+
+
+def killed_drivers(job: Path, seed: int, chance: random.Random) -> tuple[bytes, int]:
+    """Runs a job until it has ended, though its driver, or a worker, is killed now and then."""
+    for kills in itertools.count():
+        process = jobs.start(job, str(seed), str(SOME), options=(chance.choice(["-j2", "-j4"]),))
+        if kills < KILLS_MAX:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(chance.uniform(0.05, 0.6))
+            workers = [worker for worker in jobs.workers_of(process.pid) if jobs.serves(worker)]
+            if workers and chance.random() < 0.5:
+                os.kill(chance.choice(workers), signal.SIGKILL)
+            process.kill()
+        ended = jobs.end_of(process)
+        if ended.status != -signal.SIGKILL:
+            assert ended.status == 0, ended.talk
+            return ended.printed, kills
+    raise AssertionError("it ends before")
+
+
+def test_programs_whose_drivers_are_killed_append_each_byte_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed, kills = random.randrange(1 << 32), 0
+    chance = random.Random(seed)
+    for first in range(seed, seed + DRIVERS):
+        home = tmp_path / str(first)
+        home.mkdir()
+        folder = fresh_files(home, monkeypatch)
+        whole = programs.expected_files(first, SOME)
+        follower = Follower(folder, whole)
+        follower.start()
+        try:
+            printed, killed = killed_drivers(job_file(home), first, chance)
+        finally:
+            wrong = follower.end()
+        about = f"chance {seed}, programs from {first}"
+        assert wrong == "", about
+        value, text = programs.expected(first, SOME)
+        assert printed == (text + json.dumps(value) + "\n").encode(), about
+        for name, expected in whole.items():
+            path = folder / name
+            assert (path.read_text("utf-8") if path.exists() else "") == expected, about
+        kills += killed
+    assert kills > 0, "no driver was killed before its job had ended"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -153,3 +154,33 @@ def test_follow_of_a_missing_file_is_an_error(tmp_path: Path) -> None:
 
     with pytest.raises(ciel.CielError, match="cannot follow"):
         asyncio.run(followed())
+
+
+STRANDS = int(os.environ.get("CIEL_STRANDS", "2000"))
+
+MANY = """
+import sys, ciel
+
+@ciel.task
+def leaf(n):
+    with ciel.open("log", "serial-append") as log:
+        log.write("" if n % 3 == 0 else f"{n}\\n")
+    return n
+
+def main(strands):
+    total = 0
+    for first in range(0, int(strands), 1000):
+        some = range(first, min(first + 1000, int(strands)))
+        total += sum(ciel.gather([leaf.spawn(n) for n in some]))
+    return total
+"""
+
+
+def test_file_of_many_tasks_has_the_line_of_each_in_order(tmp_path: Path) -> None:
+    """Every third one writes nothing. `CIEL_STRANDS` is how many there are."""
+    process = jobs.start(jobs.write(tmp_path, MANY), str(STRANDS), options=("-j4",))
+    out, talk = process.communicate()
+    assert process.returncode == 0, talk.decode()
+    assert int(out) == STRANDS * (STRANDS - 1) // 2
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert lines == [str(n) for n in range(STRANDS) if n % 3]

@@ -2,9 +2,10 @@
 //! task that runs says why, and what is damaged is never used.
 //!
 //! Commands tell on standard error that they ran, which no result depends on. Read first:
-//! `support`; then `carrying`, `cleaning`, `compared`, `functions`, `random`, `sharing`, `tools`,
-//! `twice`.
+//! `support`; then `appended`, `carrying`, `cleaning`, `compared`, `functions`, `random`,
+//! `sharing`, `tools`, `twice`.
 
+mod appended;
 mod carrying;
 mod cleaning;
 mod compared;

@@ -102,7 +102,7 @@ fn digest_of(engine: &Engine, digests: &mut FileDigests, content: &Content) -> O
 const WORDS_MAX: usize = 256;
 
 /// The files that the arguments of a command name, in its text or as values, by their content: it
-/// probably reads them.
+/// probably reads them, but for those that it appends to.
 pub(super) fn files_named(
     descriptor: &Descriptor,
     digest_of: impl Fn(&Path) -> Option<Digest>,
@@ -114,11 +114,13 @@ pub(super) fn files_named(
     let folder = arguments.get("folder").and_then(Value::as_str);
     let current = std::env::current_dir().unwrap_or_default();
     let folder = folder.map_or(current.clone(), |folder| current.join(folder));
+    let appended = appended_paths(&arguments, &current);
     let mut words = BTreeSet::new();
     add_words(&arguments, &mut words);
     let file = |word: &&str| {
         let path = folder.join(word);
-        path.is_file().then(|| (word.to_string(), path))
+        let is_read = path.is_file() && !appended.contains(&path);
+        is_read.then(|| (word.to_string(), path))
     };
     let files = words.iter().take(WORDS_MAX).filter_map(file);
     let input = |(name, path): (String, PathBuf)| {
@@ -136,6 +138,14 @@ pub(super) fn files_named(
         Some((input, read))
     };
     files.filter_map(input).collect()
+}
+
+/// The ordered files that a command appends to; their paths start at the folder of the run.
+fn appended_paths(arguments: &Value, current: &Path) -> BTreeSet<PathBuf> {
+    let appended = arguments.get("appends").and_then(Value::as_object);
+    let paths = appended.into_iter().flat_map(|appended| appended.values());
+    let paths = paths.filter_map(Value::as_str);
+    paths.map(|path| current.join(path)).collect()
 }
 
 /// Stands for the content of a file whose times are trusted: its length and its last change.

@@ -10,12 +10,15 @@ use ciel_engine::ResultQuery;
 use ciel_graph::{Assignment, Entry, Output};
 use ciel_model::{Audit, Content, Descriptor, Digest, Keeping, Resolution};
 use ciel_node::AttemptKey;
-use ciel_ordered::{Piece, Sink};
+use ciel_ordered::{Extent, Piece, Sink};
 use ciel_store::ObjectName;
 
 use super::{SPARE, spare};
 use crate::engine::Engine;
-use crate::kept::{EndedTask, Request, Segment, StagedContent, StagedOutput, send};
+use crate::kept::{
+    EndedTask, PRINTED_BYTES_MAX, Request, Segment, StagedContent, StagedOutput, send,
+};
+use crate::output::stored;
 
 /// Says to the thread of kept results that a task begins, if it takes part.
 pub(crate) fn tell_begun(engine: &Engine, assignment: &Assignment) {
@@ -96,7 +99,7 @@ pub(crate) fn keep_watched(
     send(&engine.kept, Request::Ended(Box::new(ended)));
 }
 
-/// All that a process has written, in order; none if a part of it is too large.
+/// All that a process has written, in order; none if it is too much to be kept.
 pub(crate) fn segments(
     engine: &Engine,
     text: Bytes,
@@ -114,7 +117,7 @@ pub(crate) fn segments(
         let bytes = match piece {
             None => Bytes::new(),
             Some(Piece::Bytes(bytes)) => Bytes::copy_from_slice(bytes),
-            Some(Piece::Extent(_)) => return None,
+            Some(Piece::Extent(extent)) => short(engine, *extent)?,
         };
         segments.push(Segment {
             after: 0,
@@ -122,7 +125,18 @@ pub(crate) fn segments(
             bytes,
         });
     }
-    Some(segments)
+    let bytes: usize = segments.iter().map(|segment| segment.bytes.len()).sum();
+    (bytes as u64 <= PRINTED_BYTES_MAX).then_some(segments)
+}
+
+/// What is on disk, if it is not too much to be kept.
+fn short(engine: &Engine, extent: Extent) -> Option<Bytes> {
+    if extent.length > PRINTED_BYTES_MAX {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(extent.length as usize);
+    let copied = engine.folder.spill().copy_to(stored(extent), &mut bytes);
+    copied.ok().map(|()| bytes.into())
 }
 
 /// Has the result of a command kept, if the task takes part and nothing of it is too large.

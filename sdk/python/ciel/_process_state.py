@@ -3,7 +3,8 @@
 Strands take turns in one process. Changes of a task to this state are saved when another strand has
 its turn, restored when the strand resumes, and undone when it ends. Wrappers of the few functions
 that make such changes detect them, so a task without changes costs nothing. Context variables are
-not handled here: greenlets have their own. This module knows no strand. Read next: `_scheduler.py`.
+not handled here: greenlets have their own. This module knows no strand. Read next: `_scheduler.py`,
+`_contexts.py`.
 """
 
 from __future__ import annotations
@@ -100,13 +101,19 @@ class ProcessState:
         setattr(module, name, changed)
         self._undo.append(lambda: setattr(module, name, original))
 
-    def keep_environment(self) -> None:
-        """Keeps for all tasks what modules have set at their import, before a task's code runs."""
+    def keep_imported(self) -> None:
+        """Keeps for all tasks what modules have set at their import, before a task's code runs:
+        the environment and the working folder.
+        """
         if self._varied:
             self._environment = _environment()
             self._varied = False
-            if not self._moved and not self._handled:
-                self.changes.clear()
+        if self._moved:
+            os.close(self._home)
+            self._home = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
+            self._moved = False
+        if not self._handled:
+            self.changes.clear()
 
     @property
     def touched(self) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from greenlet import getcurrent, greenlet
 
+from ciel._contexts import Contexts
 from ciel._in_place import Raised
 from ciel._native import end
 from ciel._process_state import ProcessState
@@ -52,9 +53,10 @@ class RunnerWanted:
 class Scheduler:
     """Gives strands their turns. All but `park` is called from `home`.
 
-    `state` is the process state of strands; `None` where strands share it. `stack` has the strands
-    of a worker that run in place of one another; `end_inside` ends one that has begun natively, and
-    returns the greenlet that continues, `None` for home, with what that receives.
+    `state` is the process state of strands; `None` where strands share it; `contexts` has the
+    context variables that strands begin with. `stack` has the strands of a worker that run in place
+    of one another; `end_inside` ends one that has begun natively, and returns the greenlet that
+    continues, `None` for home, with what that receives.
     """
 
     stack: Stack | None = None
@@ -63,7 +65,15 @@ class Scheduler:
         """No strand has its turn."""
         self.home = home
         self.state = state
+        self.contexts = Contexts()
         self.idle: list[Switch] = []
+
+    def keep_context(self) -> None:
+        """Strands that begin later have the context variables that modules have set at import."""
+        if self.contexts.keep():
+            for switch in self.idle:
+                runner: greenlet = switch.__self__  # type: ignore[attr-defined]
+                runner.gr_context = self.contexts.fresh()
 
     def end_inside(self, value: Any) -> tuple[greenlet | None, Any]:
         """Only a worker has children that begin natively."""
@@ -112,7 +122,12 @@ class Scheduler:
             outer.aside = None
 
     def _runner(self) -> Switch:
-        return self.idle.pop() if self.idle else greenlet(self._loop, self.home).switch
+        if self.idle:
+            return self.idle.pop()
+        made = greenlet(self._loop, self.home)
+        made.gr_context = self.contexts.fresh()
+        switch: Switch = made.switch
+        return switch
 
     def resume(self, strand: TaskStrand, answer: Any = None) -> Any:
         """Lets a parked strand continue, with an answer; as `begin`."""
@@ -150,7 +165,7 @@ class Scheduler:
     def _loop(self, body: Body | Begun) -> Any:
         """The body of a greenlet: one task after another, while greenlets are kept."""
         me = getcurrent()
-        switch, idle = me.switch, self.idle
+        switch, idle, contexts = me.switch, self.idle, self.contexts
         while True:
             try:
                 if isinstance(body, tuple):
@@ -158,7 +173,7 @@ class Scheduler:
                     value = function(*args) if named is None else function(*args, **named)
                     after = end(value)
                     if after is not None:
-                        me.gr_context = None
+                        me.gr_context = None if contexts.imported is None else contexts.fresh()
                         body = after(value)
                         continue
                     where, value = self.end_inside(value)
@@ -166,7 +181,7 @@ class Scheduler:
                     where, value = body(), None
             except BaseException as error:
                 where, value = self._end_raised(switch, error)
-            me.gr_context = None
+            me.gr_context = None if contexts.imported is None else contexts.fresh()
             after = where or self.home
             if len(idle) >= IDLE_MAX:
                 me.parent = after

@@ -104,6 +104,7 @@ class SerialRun:
         self._seed = os.environ.get(SEED)
         here.strand = self.root
         tell_seed(self.root.seed)
+        self._scheduler.keep_context()
         if threading.current_thread() is threading.main_thread():
             self._scheduler.state = state = ProcessState()
             state.install()

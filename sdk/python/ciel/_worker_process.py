@@ -305,7 +305,8 @@ class WorkerProcess:
 
     def note_imported(self) -> None:
         """Modules were imported, and no code of the task has run."""
-        self.state.keep_environment()
+        self.state.keep_imported()
+        self._scheduler.keep_context()
 
     def write(self, sink: int, data: bytes) -> None:
         """Buffers output of a task; called from any thread, and in forked children."""

@@ -254,7 +254,19 @@ class _ManyDecorator:
 
 
 @overload
-def task(function: Callable[P, R], /) -> Task[P, R]: ...
+def task(
+    function: Callable[P, Any], /, *, outputs: int, **options: Unpack[OptionNames]
+) -> ManyTask[P, Any, Any]: ...
+@overload
+def task(
+    function: Callable[P, Iterator[bytes]],
+    /,
+    *,
+    joined: Literal[True],
+    **options: Unpack[OptionNames],
+) -> Task[P, bytes]: ...
+@overload
+def task(function: Callable[P, R], /, **options: Unpack[OptionNames]) -> Task[P, R]: ...
 @overload
 def task(*, outputs: int, **options: Unpack[OptionNames]) -> _ManyDecorator: ...
 @overload
@@ -262,16 +274,20 @@ def task(*, joined: Literal[True], **options: Unpack[OptionNames]) -> _JoinedDec
 @overload
 def task(**options: Unpack[OptionNames]) -> _Decorator: ...
 def task(function: Any = None, /, **options: Any) -> Any:
-    """Turns a function into a task: `@ciel.task`, or `@ciel.task(cores=2, retries=1)`.
+    """Turns a function into a task: `@ciel.task`, `@ciel.task(cores=2)`, or `ciel.task(f, cores=2)`.
 
     Options: cores, memory (bytes, or text such as "2 GiB"), retries, timeout (seconds), name, pure,
     outputs, lazy, resources, keep, version, joined, stream; see `Options`. A generator function is
     a task whose values others may read while it yields them: `Future.stream()`. Raises TypeError
     for `async def` and options that do not exist, ValueError for wrong amounts.
     """
-    if function is not None:
+    if not options and function is not None:
         return Task(function, _DEFAULT)
-    made = Options(**options)
+    decorator = _decorator(Options(**options))
+    return decorator if function is None else decorator(function)
+
+
+def _decorator(made: Options) -> _Decorator | _JoinedDecorator | _ManyDecorator:
     if made.joined:
         return _JoinedDecorator(made)
     return _Decorator(made) if made.outputs is None else _ManyDecorator(made)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import ciel
+from ciel import testing
 from ciel._native import TaskOptions
 from ciel._options import Options, bytes_of
 
@@ -45,6 +47,27 @@ def test_amount_of_memory_is_read_with_its_unit(amount: int | str, count: int) -
 def test_wrong_option_is_refused_by_name(options: dict[str, Any], text: str) -> None:
     with pytest.raises((TypeError, ValueError), match=text):
         ciel.task(**options)
+
+
+def pieces(count: int) -> Iterator[bytes]:
+    """Lines with numbers."""
+    for number in range(count):
+        yield b"%d\n" % number
+
+
+def test_options_behind_a_function_are_those_of_its_task() -> None:
+    """`ciel.task(f, joined=True)` gave the frames of a stream of values to the command that read it.
+
+    All options behind a function were ignored, also those that do not exist.
+    """
+    assert ciel.task(len, retries=2, name="length").options_now == Options(retries=2, name="length")
+    with pytest.raises(TypeError, match="no option 'core': did you mean 'cores'"):
+        ciel.task(len, core=2)  # type: ignore[call-overload] # pyright: ignore[reportCallIssue]
+    with pytest.raises(TypeError, match="is joined, but does not yield"):
+        ciel.task(divmod, joined=True)  # type: ignore[call-overload] # pyright: ignore
+    with testing.serial():
+        assert ciel.task(pieces, joined=True).spawn(2).result() == b"0\n1\n"
+        assert [part.result() for part in ciel.task(divmod, outputs=2).spawn(17, 5)] == [3, 2]
 
 
 def test_default_options_tell_the_engine_nothing() -> None:

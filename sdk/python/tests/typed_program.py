@@ -70,6 +70,7 @@ def main() -> int:
     assert_type(fib.spawn(future.later).result(), int)
     assert_type(join.spawn(["a"], separator="-"), Future[str])
     assert_type(join.options(cores=1).spawn(["a"]).result(), str)
+    assert_type(ciel.task(len, retries=2).spawn("a"), Future[int])
     assert_type(total.spawn([future, fib.spawn(3)]).result(), int)
     assert_type(loop.spawn(10).result(), int)
     assert_type(Account(3).after.spawn(5), Future[float])

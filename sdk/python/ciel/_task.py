@@ -274,7 +274,7 @@ def task(*, joined: Literal[True], **options: Unpack[OptionNames]) -> _JoinedDec
 @overload
 def task(**options: Unpack[OptionNames]) -> _Decorator: ...
 def task(function: Any = None, /, **options: Any) -> Any:
-    """Turns a function into a task: `@ciel.task`, `@ciel.task(cores=2)`, or `ciel.task(f, cores=2)`.
+    """Makes a task of a function: `@ciel.task`, `@ciel.task(cores=2)`, or `ciel.task(f, cores=2)`.
 
     Options: cores, memory (bytes, or text such as "2 GiB"), retries, timeout (seconds), name, pure,
     outputs, lazy, resources, keep, version, joined, stream; see `Options`. A generator function is

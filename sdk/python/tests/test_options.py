@@ -56,7 +56,7 @@ def pieces(count: int) -> Iterator[bytes]:
 
 
 def test_options_behind_a_function_are_those_of_its_task() -> None:
-    """`ciel.task(f, joined=True)` gave the frames of a stream of values to the command that read it.
+    """`ciel.task(f, joined=True)` gave the frames of a stream of values to a command that read it.
 
     All options behind a function were ignored, also those that do not exist.
     """
@@ -64,7 +64,7 @@ def test_options_behind_a_function_are_those_of_its_task() -> None:
     with pytest.raises(TypeError, match="no option 'core': did you mean 'cores'"):
         ciel.task(len, core=2)  # type: ignore[call-overload] # pyright: ignore[reportCallIssue]
     with pytest.raises(TypeError, match="is joined, but does not yield"):
-        ciel.task(divmod, joined=True)  # type: ignore[call-overload] # pyright: ignore
+        ciel.task(divmod, joined=True)  # pyright: ignore
     with testing.serial():
         assert ciel.task(pieces, joined=True).spawn(2).result() == b"0\n1\n"
         assert [part.result() for part in ciel.task(divmod, outputs=2).spawn(17, 5)] == [3, 2]

@@ -233,7 +233,10 @@ impl Graph {
                 first,
                 descriptor,
             } => self.spawn_child(now, key, (action, first), descriptor, actions),
-            Step::Construct { at, handle, value } => self.construct(key, at, handle, value),
+            Step::Construct { at, handle, value } => {
+                let origin = self.source_of(&value.content);
+                self.construct(key, at, handle, (value, origin))
+            }
             Step::Publish {
                 at,
                 handle,

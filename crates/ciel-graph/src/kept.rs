@@ -139,8 +139,12 @@ impl Graph {
                 content: output.content,
                 references: Vec::new(),
             };
-            let origin = self.origin_of(key, &value.content);
-            states.push(Some(self.objects.store(name.output(index), value, origin)));
+            let origin = self.origin_of(key, index, &value.content);
+            states.push(Some(self.objects.store(
+                name.output(index.into()),
+                value,
+                origin,
+            )));
         }
         self.commit(now, key, states, (printed, None), actions);
     }

@@ -26,6 +26,8 @@ pub(crate) struct OriginOf<O> {
     pub(crate) digest: Option<Digest>,
     /// Recipes from here to the nearest sources.
     pub(crate) depth: u32,
+    /// The output of the recipe's task that the file is, whatever its name; 0 for a source.
+    pub(crate) output: u32,
     /// None for a source.
     pub(crate) recipe: Option<Recipe<O>>,
 }
@@ -64,6 +66,7 @@ impl Origin {
             length,
             digest,
             depth: 0,
+            output: 0,
             recipe: None,
         }))
     }
@@ -87,6 +90,7 @@ impl<O> OriginOf<O> {
             length: self.length,
             digest: self.digest,
             depth: self.depth,
+            output: self.output,
             recipe: recipe.transpose()?,
         })
     }
@@ -133,8 +137,8 @@ impl Graph {
         self.keeps_lineage = true;
     }
 
-    /// The origin of what a running task gives as an output, if that is a file.
-    pub(crate) fn origin_of(&self, key: TaskKey, content: &Content) -> Option<Origin> {
+    /// The origin of what a running task gives as that output, if that is a file.
+    pub(crate) fn origin_of(&self, key: TaskKey, output: u32, content: &Content) -> Option<Origin> {
         let Content::File {
             name,
             length,
@@ -157,6 +161,7 @@ impl Graph {
                 length,
                 digest,
                 depth,
+                output,
                 recipe,
             })),
         })

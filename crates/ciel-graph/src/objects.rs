@@ -7,16 +7,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ciel_model::{
-    Content, Digest, Failure, FileContent, Handle, HashTrie, KeyTable, Name, ObjectKey,
-    SegmentedQueue, TaskKey, Value,
+    Content, Failure, FileContent, Handle, HashTrie, KeyTable, Name, ObjectKey, SegmentedQueue,
+    TaskKey, Value,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::lineage::Origin;
 
 pub(crate) use members::Members;
 
 mod members;
+mod recomputed;
 mod recorded;
 mod saved;
 
@@ -149,12 +150,7 @@ impl Objects {
         value: Value<ObjectKey>,
         origin: Option<Origin>,
     ) -> ObjectState {
-        if let Content::File { name, .. } = value.content {
-            match self.files.get_mut(&name) {
-                Some(count) => *count += 1,
-                None => drop(self.files.insert(name, 1)),
-            }
-        }
+        self.count_file(&value.content);
         ObjectState::Ready(Arc::new(Stored {
             name,
             value,
@@ -547,30 +543,6 @@ impl Objects {
             .filter_map(file)
             .chain(sources)
             .collect()
-    }
-
-    /// These files have other bytes than before, of the same length.
-    pub(crate) fn set_digests(&mut self, digests: &BTreeMap<Name, Option<Digest>>) {
-        // Values stay shared as they were; the old ones live until all are replaced.
-        let mut renewed: FxHashMap<*const Stored, (Arc<Stored>, Arc<Stored>)> =
-            FxHashMap::default();
-        for object in self.table.values_mut() {
-            let ObjectState::Ready(stored) = &mut object.state else {
-                continue;
-            };
-            let file = stored.value.content.file();
-            let Some(digest) = file.and_then(|(name, _)| digests.get(&name)) else {
-                continue;
-            };
-            let (_, now) = renewed.entry(Arc::as_ptr(stored)).or_insert_with(|| {
-                let mut now = Stored::clone(stored);
-                if let Content::File { digest: known, .. } = &mut now.value.content {
-                    *known = *digest;
-                }
-                (stored.clone(), Arc::new(now))
-            });
-            *stored = now.clone();
-        }
     }
 
     /// Whether that file is on disk, as far as is known.

@@ -5,16 +5,15 @@
 //! recomputed nothing else is offered. It does not know what is lost. Read next: `lineage`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use ciel_model::{
-    Content, Failure, FailureKind, FileContent, Label, Micros, Name, ObjectKey, TaskKey, Value,
-};
+use ciel_model::{Content, Failure, FailureKind, Label, Micros, Name, ObjectKey, TaskKey, Value};
 use rustc_hash::FxHashSet;
 
 use crate::event::Action;
 use crate::graph::Graph;
 use crate::lineage::{Ingredient, Origin, Recipe};
-use crate::objects::{ObjectState, Released};
+use crate::objects::{ObjectState, Released, Stored};
 use crate::task::Strand;
 
 /// Work that comes before all other.
@@ -26,10 +25,19 @@ pub(crate) struct Reconstruction {
     held_back: Vec<TaskKey>,
     /// Outputs of tasks that are rerun, by the tasks' names; each is held.
     outputs: BTreeMap<Name, Vec<ObjectKey>>,
-    /// Objects made for those tasks; each is held.
+    /// Objects made for those tasks, and outputs of tasks that were rerun in vain; each is held.
     ingredients: Vec<ObjectKey>,
-    /// Files that are lost, with their lengths.
-    wanted: BTreeMap<Name, u64>,
+    /// Files that are lost, by their names.
+    wanted: BTreeMap<Name, Wanted>,
+}
+
+/// A file that is lost.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+struct Wanted {
+    /// In bytes.
+    length: u64,
+    /// What it will be recomputed as: another run may write it under another name.
+    object: ObjectKey,
 }
 
 /// The error that a file cannot be recomputed.
@@ -57,12 +65,38 @@ impl Reconstruction {
 }
 
 impl Graph {
-    /// Offers no task until these files are recomputed.
-    pub(crate) fn begin_remaking(&mut self) {
-        self.remaking = Some(Reconstruction {
-            first_new: self.next_task,
-            ..Reconstruction::default()
-        });
+    /// Offers no task until these files are recomputed; false if all of them are being recomputed
+    /// already. Otherwise what an earlier process has begun waits, too, and is not used.
+    pub(crate) fn begin_remaking(&mut self, lost: &[Name]) -> bool {
+        let mut remaking = self.remaking.take().unwrap_or_default();
+        let gone: FxHashSet<Name> = lost.iter().copied().collect();
+        let is_new = !lost
+            .iter()
+            .all(|name| self.remakes(&remaking, *name, &gone));
+        if is_new {
+            // What was rerun may have inputs that are lost now.
+            remaking.first_new = self.next_task;
+            remaking.wanted.clear();
+            let outputs = std::mem::take(&mut remaking.outputs);
+            remaking.ingredients.extend(outputs.into_values().flatten());
+        }
+        self.remaking = Some(remaking);
+        is_new
+    }
+
+    /// Whether that file will be there, or is there under another name that is not lost.
+    fn remakes(&self, remaking: &Reconstruction, name: Name, gone: &FxHashSet<Name>) -> bool {
+        let Some(wanted) = remaking.wanted.get(&name) else {
+            return false;
+        };
+        match self.objects.settled_state(wanted.object) {
+            ObjectState::Future { .. } => true,
+            ObjectState::Ready(stored) => {
+                let file = stored.value.content.file();
+                file.is_some_and(|(name, _)| !gone.contains(&name))
+            }
+            ObjectState::Alias(_) | ObjectState::Failed { .. } | ObjectState::Dropped => false,
+        }
     }
 
     /// Reruns the tasks that produced these files.
@@ -94,23 +128,22 @@ impl Graph {
     ) -> Result<ObjectKey, NotReconstructible> {
         let unmakeable = || NotReconstructible(origin.0.name);
         let recipe = origin.0.recipe.as_ref().ok_or_else(unmakeable)?;
-        let names = (0..recipe.descriptor.outputs).map(|index| recipe.task.output(index.into()));
-        let index = names.clone().position(|name| name == origin.0.name);
-        let index = index.ok_or_else(unmakeable)?;
-        self.remaking_mut()
-            .wanted
-            .insert(origin.0.name, origin.0.length);
-        if let Some(outputs) = self.remaking_mut().outputs.get(&recipe.task) {
-            return Ok(outputs[index]);
+        if !self.remaking_mut().outputs.contains_key(&recipe.task) {
+            let mut inputs = Vec::with_capacity(recipe.inputs.len());
+            for input in &recipe.inputs {
+                inputs.push(self.provide(now, input, gone, actions)?);
+            }
+            let outputs = self.run_once_more(now, recipe, inputs, actions);
+            self.remaking_mut().outputs.insert(recipe.task, outputs);
         }
-        let mut inputs = Vec::with_capacity(recipe.inputs.len());
-        for input in &recipe.inputs {
-            inputs.push(self.provide(now, input, gone, actions)?);
-        }
-        let outputs = self.run_once_more(now, recipe, inputs, actions);
-        let output = outputs[index];
-        self.remaking_mut().outputs.insert(recipe.task, outputs);
-        Ok(output)
+        let remaking = self.remaking_mut();
+        let outputs = &remaking.outputs[&recipe.task];
+        let output = outputs.get(origin.0.output as usize).copied();
+        let object = output.ok_or_else(unmakeable)?;
+        let length = origin.0.length;
+        let wanted = Wanted { length, object };
+        remaking.wanted.insert(origin.0.name, wanted);
+        Ok(object)
     }
 
     /// An object for a task that is rerun.
@@ -188,21 +221,17 @@ impl Graph {
             ObjectState::Failed { failure, .. } => Some(failure.clone()),
             _ => None,
         });
-        let recomputed = self.recomputed_files(remaking);
-        let is_other = |(name, length): &(&Name, &u64)| {
-            let now = recomputed.get(*name).map(|content| content.length);
-            now != Some(**length)
-        };
-        let other = remaking.wanted.iter().find(is_other).map(|(name, _)| *name);
+        let recomputed = self.recomputed(remaking);
+        let wanted = remaking.wanted.keys().copied();
+        let other = wanted
+            .into_iter()
+            .find(|name| !recomputed.contains_key(name));
         let remaking = self.remaking.take().expect("just seen");
-        if other.is_none() {
-            let wanted = remaking.wanted.keys();
-            let digests = wanted
-                .map(|name| (*name, recomputed[name].digest))
-                .collect();
-            self.objects.set_digests(&digests);
-        }
         let mut released = Released::default();
+        if other.is_none() {
+            self.objects.replace_files(&recomputed, &mut released);
+        }
+        drop(recomputed);
         self.release_all(remaking.held(), &mut released);
         self.clear(released, actions);
         match (failed, other) {
@@ -212,14 +241,23 @@ impl Graph {
         }
     }
 
-    /// The files that the rerun tasks have produced.
-    fn recomputed_files(&self, remaking: &Reconstruction) -> BTreeMap<Name, FileContent> {
-        let outputs = remaking.outputs.values().flatten();
-        let files = outputs.filter_map(|output| match self.objects.settled_state(*output) {
-            ObjectState::Ready(stored) => stored.value.content.file(),
+    /// What the rerun tasks have made in place of the lost files, each in a file of the same
+    /// length, by the names of the lost ones.
+    fn recomputed(&self, remaking: &Reconstruction) -> BTreeMap<Name, Arc<Stored>> {
+        let stored = |wanted: &Wanted| match self.objects.settled_state(wanted.object) {
+            ObjectState::Ready(stored) => Some(stored.clone()),
             _ => None,
+        };
+        let is_like = |wanted: &Wanted, stored: &Stored| {
+            let file = stored.value.content.file();
+            file.is_some_and(|(_, content)| content.length == wanted.length)
+        };
+        let wanted = remaking.wanted.iter();
+        let made = wanted.filter_map(|(name, wanted)| {
+            let stored = stored(wanted).filter(|stored| is_like(wanted, stored))?;
+            Some((*name, stored))
         });
-        files.collect()
+        made.collect()
     }
 
     fn offer_held_back(&mut self, mut held_back: Vec<TaskKey>, actions: &mut Vec<Action>) {
@@ -255,9 +293,9 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use ciel_model::{AttemptNumber, Class, Descriptor, Digest, Form, Handle, Input, Pool, Purity};
+    use ciel_model::{
+        AttemptNumber, Class, Descriptor, Digest, FileContent, Form, Handle, Input, Pool, Purity,
+    };
 
     use super::*;
     use crate::event::Policy;

@@ -84,9 +84,7 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) {
         self.policy = policy;
-        if !lost.is_empty() {
-            self.begin_remaking();
-        }
+        let remakes = !lost.is_empty() && self.begin_remaking(&lost);
         let had_ended = self.has_ended();
         let mut told = Vec::new();
         self.drop_duplicates(now, &mut told);
@@ -107,7 +105,7 @@ impl Graph {
             !of_an_attempt
         }));
         self.offer_all(actions);
-        if !lost.is_empty() {
+        if remakes {
             self.remake(now, &lost, actions);
         }
         if had_ended {

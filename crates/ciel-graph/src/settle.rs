@@ -25,7 +25,8 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) -> Result<(), Refusal> {
         let output = self.output_of(key, index)?;
-        self.construct(key, at, handle, value)?;
+        let origin = self.origin_of(key, index, &value.content);
+        self.construct(key, at, handle, (value, origin))?;
         self.give(key);
         if self.is_future(output) {
             let state = self.state_like(self.object_of(key, handle));
@@ -148,7 +149,7 @@ impl Graph {
             Output::Value(value) => {
                 let value = self.adopt(key, value)?;
                 let name = self.tasks[&key].name.output(index as u64);
-                let origin = self.origin_of(key, &value.content);
+                let origin = self.origin_of(key, index as u32, &value.content);
                 Ok(Some(self.objects.store(name, value, origin)))
             }
         }

@@ -11,6 +11,7 @@ use rustc_hash::FxHashSet;
 
 use crate::event::{Action, StrandChange};
 use crate::graph::Graph;
+use crate::lineage::Origin;
 use crate::objects::ObjectState;
 use crate::replay::{spawned, words};
 use crate::story::{Moment, Story};
@@ -357,13 +358,13 @@ impl Graph {
         })
     }
 
-    /// New data of a running task.
+    /// New data of a running task, and how its file is recomputed.
     pub(crate) fn construct(
         &mut self,
         key: TaskKey,
         at: ActionKey,
         handle: Handle,
-        value: Value<Handle>,
+        (value, origin): (Value<Handle>, Option<Origin>),
     ) -> Result<(), Refusal> {
         self.check_free(key, handle, 1)?;
         let recorded = self.reach(key, at, || "stored an object".to_string())?;
@@ -371,7 +372,7 @@ impl Graph {
             Some(act) => self.construct_again(key, &act, &value)?,
             None => {
                 let value = self.adopt(key, value)?;
-                self.create_object(key, at, handle, value)
+                self.create_object(key, at, handle, (value, origin))
             }
         };
         self.task_mut(key).table.add(handle, &[object]);
@@ -383,12 +384,11 @@ impl Graph {
         key: TaskKey,
         at: ActionKey,
         handle: Handle,
-        value: Value<ObjectKey>,
+        (value, origin): (Value<ObjectKey>, Option<Origin>),
     ) -> ObjectKey {
         let task = &self.tasks[&key];
         let name = at.name_of_object(task.strand.name);
         let records = task.descriptor.replayable;
-        let origin = self.source_of(&value.content);
         let object = self.objects.create_ready(name, value, origin);
         if records {
             self.objects.hold(object);

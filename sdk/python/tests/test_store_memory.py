@@ -149,7 +149,7 @@ IN_MEMORY = ("-j2", "--store-memory=10M")
 
 KILLED = """
 def main():
-    value = made.spawn("a")
+    value = VALUE
     first = count.spawn(value, "a").result()
     there = len(in_memory())
     wait.spawn(1).result()
@@ -157,10 +157,11 @@ def main():
 """
 
 
-def killed(folder: Path) -> None:
+def killed(folder: Path, value: str = 'made.spawn("a")') -> None:
     """Kills a job that has a value in memory and waits; all of its processes end."""
     os.mkfifo(folder / "gate")
-    live = jobs.start(jobs.write(folder, JOB.replace("KEEP", "False") + KILLED), options=IN_MEMORY)
+    text = JOB.replace("KEEP", "False") + KILLED.replace("VALUE", value)
+    live = jobs.start(jobs.write(folder, text), options=IN_MEMORY)
     until(lambda: (folder / "waits").exists() or live.poll() is not None)
     live.send_signal(signal.SIGKILL)
     live.communicate(timeout=jobs.DEADLINE_S)
@@ -178,8 +179,18 @@ def test_killed_run_resumes_with_what_is_in_memory(tmp_path: Path) -> None:
     assert of_runs(tmp_path) == []
 
 
-def test_killed_run_whose_memory_is_lost_says_what_to_do(tmp_path: Path) -> None:
+def test_results_of_a_killed_run_whose_memory_is_lost_are_recomputed(tmp_path: Path) -> None:
     killed(tmp_path)
+    (memory,) = of_runs(tmp_path)
+    shutil.rmtree(memory)
+    ended = jobs.end_of(jobs.start(tmp_path / "job.py", options=IN_MEMORY))
+    assert ended.value == [3_000_000, 1, 3_000_000]
+    assert (tmp_path / "made").read_text() == "aa"
+    assert of_runs(tmp_path) == []
+
+
+def test_killed_run_whose_put_value_is_lost_says_what_to_do(tmp_path: Path) -> None:
+    killed(tmp_path, 'ciel.put(b"a" * 3_000_000)')
     (memory,) = of_runs(tmp_path)
     shutil.rmtree(memory)
     ended = jobs.end_of(jobs.start(tmp_path / "job.py", options=IN_MEMORY))

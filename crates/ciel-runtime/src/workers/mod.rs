@@ -112,6 +112,9 @@ struct Printed {
 impl Workers {
     pub(crate) fn new(engine: Arc<Engine>, spawning: Rc<Spawning>) -> Rc<Workers> {
         let folder = crate::layout::script_folder(&engine.settings.script);
+        // Each start is a record: no start of an earlier process of the run has had the tags after.
+        let journal = engine.journal.as_ref();
+        let tags_before = journal.map_or(0, |journal| journal.appended().0 as u32);
         let rules = Rules {
             build: format!("ciel {}", env!("CARGO_PKG_VERSION")),
             folder: folder.to_string_lossy().into_owned(),
@@ -127,7 +130,7 @@ impl Workers {
             failed_starts: RefCell::default(),
             shown: RefCell::default(),
             printed: RefCell::default(),
-            tag: Cell::new(0),
+            tag: Cell::new(tags_before),
             alive: Cell::new(0),
             ended: Notify::new(),
         })
@@ -231,7 +234,7 @@ impl Workers {
         self.failed_starts.borrow_mut().remove(pool);
     }
 
-    /// A tag that no other start of this process has; 0 is none.
+    /// A tag that no other start of the run has; 0 is none.
     pub(super) fn next_tag(&self) -> u32 {
         self.tag.set(self.tag.get().wrapping_add(1).max(1));
         self.tag.get()

@@ -23,18 +23,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ciel import _native
 from ciel._failed_task import FOLDER
 from ciel._freeze import note_modules
+from ciel._lasting import READ, lasting_for, note_read
 from ciel._project import is_project_file
 from ciel._questions import questions_of
 from ciel._reached import computes
-from ciel._seen import EFFECTS_MAX, Seen, Stamp
+from ciel._seen import EFFECTS_MAX, READ_MAX, Seen, Stamp
 from ciel._sources import files_of
 from ciel._strand import Strand, here
 
 if TYPE_CHECKING:
     from ciel._native import Audit
-
-READ_MAX = 10_000
-"""Files that one task reads whose contents count; a task with more has an effect."""
 
 DIGESTS_MAX = 10_000
 """Files of which a process keeps the digest."""
@@ -93,6 +91,8 @@ def report(seen: Seen | None, function: Callable[..., Any] | None) -> Audit:
     asked = () if function is None else questions_of(function)
     if LATE and function is not None:
         seen = _with_late(seen, function)
+    if READ and function is not None:
+        seen = _with_lasting(seen, function)
     if seen is None:
         return ([*asked[:EFFECTS_MAX]], []) if asked else NOTHING
     read = []
@@ -117,6 +117,17 @@ def _with_late(seen: Seen | None, function: Callable[..., Any]) -> Seen | None:
     for path in {path for name in names for path in files_of(name)}:
         seen = Seen() if seen is None else seen
         seen.read.setdefault(path, _stamp(path))
+    return seen
+
+
+def _with_lasting(seen: Seen | None, function: Callable[..., Any]) -> Seen | None:
+    """What was seen, with the files that earlier tasks have read and left in the process."""
+    for path, stamp in lasting_for(function, seen):
+        seen = Seen() if seen is None else seen
+        seen.read.setdefault(path, stamp)
+        if len(seen.read) > READ_MAX:
+            seen.note(f"read more than {READ_MAX} files")
+            break
     return seen
 
 
@@ -156,7 +167,7 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
     if note is _on_process and _process is not None:
         _process.captured.note_process()
     strands = _strands()
-    if not strands:
+    if not strands and not (here.making and note is _on_open):
         return
     _inside.is_busy = True
     try:
@@ -271,6 +282,8 @@ def _is_own() -> bool:
             "rmtree" in code.co_name
         ):
             return True
+        if code.co_filename.startswith("<frozen importlib") and code.co_name == "get_data":
+            frame = frame.f_back  # a loader reads data: for an import, or as `pkgutil.get_data`
     while frame is not None:
         code = frame.f_code
         if code.co_filename.startswith("<frozen importlib"):
@@ -308,6 +321,8 @@ def _on_read(strands: list[Strand], path: str) -> None:
         return
     if path.startswith(_CHANGING_FOLDERS):
         return _note(strands, f"read {path}")
+    if not (_is_own() or any(one.seen and path in one.seen.temporary for one in strands)):
+        note_read(sys._getframe(1), path, _stamp(path), here.making)
     if all(strand.seen is not None and path in strand.seen.read for strand in strands):
         return
     if _is_own():

@@ -8,6 +8,9 @@ from __future__ import annotations
 EFFECTS_MAX = 8
 """Effects of one task that are named."""
 
+READ_MAX = 10_000
+"""Files that one task reads whose contents count; a task with more has an effect."""
+
 Stamp = tuple[int, int, int]
 """Size, time of change in nanoseconds, and number of a file."""
 

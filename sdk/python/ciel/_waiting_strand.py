@@ -18,6 +18,7 @@ from ciel._engine_strand import EngineStrand, truths
 from ciel._errors import Cancelled, WaitError, error_of
 from ciel._future import Future, Known
 from ciel._inputs import answer_in_words, changed, question_in_words
+from ciel._lasting import READ
 from ciel._native import Answer, Cancel, Drop, Failure, Observation, Observed
 from ciel._pickle_hooks import freezing
 from ciel._questions import ASKED
@@ -361,7 +362,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
 
     def audit(self) -> Audit | None:
         """What the strand was seen to do since its start, if this process watches."""
-        if self.seen is None and not LATE and ASKED.get(self.function) == ():
+        if self.seen is None and not LATE and not READ and ASKED.get(self.function) == ():
             return NOTHING
         return report(self.seen, self.function)
 

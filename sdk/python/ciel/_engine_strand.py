@@ -11,7 +11,7 @@ import io
 import json
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import FileIO
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -43,6 +43,9 @@ ARGUMENTS_FROM = 1 << 31
 
 DEFINITIONS_MAX = 1024
 """Definitions of tasks of other executors that are kept."""
+
+JOINED_BYTES_MAX = 1 << 14
+"""Bytes in pieces that are copied into one: below it a copy costs less than a second call."""
 
 _definitions: dict[tuple[str, str, int, Options], Definition] = {}
 
@@ -349,8 +352,10 @@ def opened_pipe(path: str) -> BinaryIO:
     return open(descriptor, "rb")
 
 
-def write_pieces(file: FileIO, pieces: Iterable[Any]) -> None:
-    """Writes all of the pieces."""
+def write_pieces(file: FileIO, pieces: list[Any]) -> None:
+    """Writes all of the pieces, small ones by one call."""
+    if len(pieces) > 1 and size_of(pieces) <= JOINED_BYTES_MAX:
+        pieces = [joined(pieces)]
     for piece in pieces:
         view = memoryview(piece).cast("B") if not isinstance(piece, memoryview) else piece
         while view:

@@ -9,6 +9,8 @@ from pathlib import Path
 import ciel
 import pytest
 from ciel import testing
+from ciel._engine_strand import JOINED_BYTES_MAX, write_pieces
+from ciel._freeze import frame_of
 
 
 @ciel.task
@@ -104,6 +106,20 @@ def test_task_reads_the_lines_of_a_command(session: ciel.Session) -> None:
     assert session.submit(length, made.stream()).result() == 3893
     with made.open() as file:
         assert file.read(4) == b"1\n2\n"
+
+
+def test_small_value_is_written_by_one_call() -> None:
+    """Each took two, the length and the value, and woke up its reader twice.
+
+    A pipe of packets gives what one call has written by one read.
+    """
+    reading, writing = os.pipe2(os.O_DIRECT)
+    with open(reading, "rb", buffering=0) as reader, open(writing, "wb", buffering=0) as writer:
+        small, large = frame_of(7), [b"head", bytes(JOINED_BYTES_MAX)]
+        for pieces in (small, large):
+            write_pieces(writer, pieces)
+        assert reader.read(100) == b"".join(small)
+        assert reader.read(100) == b"head"
 
 
 def test_results_that_are_no_streams_can_be_iterated(session: ciel.Session) -> None:

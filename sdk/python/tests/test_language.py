@@ -177,6 +177,25 @@ def test_arrays_arrive_read_only_and_the_callers_stays_writable() -> None:
         assert not ciel.put(array).result().flags.writeable
 
 
+def test_arrays_that_are_not_one_piece_of_memory_arrive_as_copies_to_write_to() -> None:
+    """The page said that all arrays are read-only in a task."""
+    numpy = pytest.importorskip("numpy")
+
+    @ciel.task
+    def cleared(array: Any) -> Any:
+        array[:] = numpy.zeros(len(array), array.dtype)
+        return array
+
+    whole = numpy.arange(100_000)
+    masked = numpy.ma.masked_array(whole, whole % 2)
+    with testing.serial():
+        for array in (whole[::2], whole.astype("M8[s]"), whole.astype(object), masked):
+            before = array.copy()
+            given = cleared.spawn(array).result()
+            assert type(given) is type(array) and given.dtype == array.dtype
+            assert (given == numpy.zeros(1, array.dtype)).all() and (array == before).all()
+
+
 def test_several_outputs_are_futures_of_their_own() -> None:
     with testing.serial():
         left, right = halves.spawn("abcd")

@@ -97,7 +97,7 @@ pub enum Command {
     /// The run continues with its own command, options and working folder. A run that is live or
     /// has ended cannot be resumed.
     Resume(ResumeOptions),
-    /// List runs with their state, whether they can be resumed, and their disk usage
+    /// List runs with their state, whether they can be resumed, and their use of disk and memory
     Runs(JsonOption),
     /// Show the journal that an interrupted run resumes from
     ///

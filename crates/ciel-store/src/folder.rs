@@ -111,6 +111,11 @@ impl RunEntry {
         disk::bytes_below(&self.path, &[])
     }
 
+    /// Bytes that the run has in memory, not on the disk; costs a look at every file there.
+    pub fn bytes_in_memory(&self) -> u64 {
+        memory_folder::bytes_of(&self.path)
+    }
+
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         Directory::open(&self.path)?.read_file(name, DESCRIPTION_BYTES_MAX)
     }

@@ -16,6 +16,7 @@ use rustix::fs::{fstatvfs, statfs};
 use rustix::process::geteuid;
 
 use crate::directory::Directory;
+use crate::disk;
 use crate::error::StoreError;
 
 /// Where file systems in memory are found.
@@ -116,6 +117,12 @@ impl MemoryFolder {
     fn used(&self) -> MutexGuard<'_, Used> {
         self.used.lock().expect("nobody panics with the counters")
     }
+}
+
+/// Bytes that a run has in memory; nothing if its folder is not there.
+pub(crate) fn bytes_of(run: &Path) -> u64 {
+    let folder = memory().and_then(|memory| memory.inner(&name_of(run)).ok()?);
+    folder.map_or(0, |folder| disk::bytes_below(folder.path(), &[]))
 }
 
 /// Removes what a run has in memory, if anything; a run of the same path may have it next.

@@ -31,6 +31,8 @@ pub struct RunSummary {
     pub tasks: Option<u64>,
     /// Bytes on disk.
     pub bytes: u64,
+    /// Bytes in memory, which its large values take until it has ended or is removed.
+    pub memory_bytes: u64,
 }
 
 /// The state of a run.
@@ -100,6 +102,7 @@ fn summary(entry: &RunEntry) -> RunSummary {
             RunState::Ended => bytes_of_ended(entry),
             RunState::Alive { .. } | RunState::Unended => entry.bytes_on_disk(),
         },
+        memory_bytes: entry.bytes_in_memory(),
         standing: standing(entry.state, ending),
         command,
         folder,

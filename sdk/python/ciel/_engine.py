@@ -42,6 +42,7 @@ class EngineOptions:
     resources: Mapping[str, int] | None
     shell: str
     held_bytes: int | None = None
+    store_memory: int | None = None
 
     def __post_init__(self) -> None:
         """Checks options that the command line could only refuse later."""
@@ -51,8 +52,10 @@ class EngineOptions:
             raise ValueError(f"stderr is 'live' or 'ordered', not {self.stderr!r}")
         if self.shell not in ("sh", "strict"):
             raise ValueError(f"shell is 'sh' or 'strict', not {self.shell!r}")
-        if self.held_bytes is not None and self.held_bytes < 0:
-            raise ValueError(f"held_bytes is a number of bytes, not {self.held_bytes!r}")
+        for name in ("held_bytes", "store_memory"):
+            amount = getattr(self, name)
+            if amount is not None and (not isinstance(amount, int) or amount < 0):
+                raise ValueError(f"{name} is a number of bytes, not {amount!r}")
         if self.serial and self.jobs is not None:
             raise ValueError("a serial run has one task at a time: leave jobs out")
 
@@ -66,6 +69,7 @@ class EngineOptions:
         words += [] if self.timeout is None else [f"--timeout={round(self.timeout * 1000)}ms"]
         words += [] if self.state is None else [f"--state={os.fspath(self.state)}"]
         words += [] if self.held_bytes is None else [f"--held-bytes={self.held_bytes}"]
+        words += [] if self.store_memory is None else [f"--store-memory={self.store_memory}"]
         words += [f"--resource={name}={count}" for name, count in (self.resources or {}).items()]
         return [*words, f"--stderr={self.stderr}", f"--shell={self.shell}"]
 

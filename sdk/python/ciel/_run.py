@@ -35,6 +35,7 @@ def run(
     resources: Mapping[str, int] | None = None,
     shell: str = "sh",
     held_bytes: int | None = None,
+    store_memory: int | None = None,
     **kwargs: Any,
 ) -> R:
     """Runs `main(*args, **kwargs)` as the root task of a run and returns its value.
@@ -47,7 +48,7 @@ def run(
     session = Session(
         jobs=jobs, serial=serial, keep_going=keep_going, retries=retries, timeout=timeout,
         state=state, stderr=stderr, progress=progress, resources=resources, shell=shell,
-        held_bytes=held_bytes,
+        held_bytes=held_bytes, store_memory=store_memory,
     )  # fmt: skip
     try:
         value: Any = session.submit(as_plain(main), *args, **kwargs).result()

@@ -47,7 +47,8 @@ class Session:
     `resources` are further resources of the machine, by name, that tasks may request; `shell` is
     "sh" or "strict" (`bash -euo pipefail`) for commands that do not say it themselves;
     `held_bytes` is how many bytes of output may wait for output before them; by default there is no
-    bound.
+    bound; `store_memory` is how many bytes of large values may be in memory instead of on the
+    disk, by default a quarter of what is available.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Session:
         resources: Mapping[str, int] | None = None,
         shell: str = "sh",
         held_bytes: int | None = None,
+        store_memory: int | None = None,
     ) -> None:
         """Starts the engine. Raises NoRun inside a task, CielError if there is no command ciel."""
         if here.strand is not None:
@@ -73,7 +75,7 @@ class Session:
             )
         options = EngineOptions(
             jobs, serial, keep_going, retries, timeout, state, stderr, progress, resources, shell,
-            held_bytes,
+            held_bytes, store_memory,
         )  # fmt: skip
         self._process = SessionProcess(options)
 

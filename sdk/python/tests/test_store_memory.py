@@ -125,6 +125,19 @@ def test_session_has_its_values_in_memory(tmp_path: Path) -> None:
     assert of_runs(state) == []
 
 
+def test_session_can_have_its_values_on_the_disk(tmp_path: Path) -> None:
+    """The page said that `--store-memory 0` turns memory off, which no session could say."""
+    state = tmp_path.resolve() / "state"
+    with ciel.Session(jobs=1, state=state, store_memory=0) as session:
+        value = session.put(b"b" * 200_000)
+        assert session.submit(len, value.later).result() == 200_000
+        there, on_disk = session.submit(places, str(state)).result()
+    assert there == 0 and on_disk > 0
+    for name, amount in (("store_memory", -1), ("store_memory", "1G"), ("held_bytes", "64K")):
+        with pytest.raises(ValueError, match=f"{name} is a number of bytes, not {amount!r}"):
+            ciel.run(sum, [1, 2], **{name: amount})  # type: ignore[arg-type]
+
+
 def test_store_shows_what_is_in_memory_and_the_end_says_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
     text = JOB.replace("KEEP", "False") + """
@@ -198,6 +211,18 @@ def test_killed_run_whose_put_value_is_lost_says_what_to_do(tmp_path: Path) -> N
     assert "is lost and cannot be recomputed" in ended.talk and "ciel run --new" in ended.talk
     again = jobs.end_of(jobs.start(tmp_path / "job.py", options=(*IN_MEMORY, "--new")))
     assert again.value == [3_000_000, 1, 3_000_000]
+
+
+def test_runs_say_what_a_killed_run_has_in_memory_until_it_is_cleaned(tmp_path: Path) -> None:
+    """`ciel runs` counted the disk only: a run that held 225 MiB of memory had a size of 88 KiB."""
+    killed(tmp_path)
+    (line,) = jobs.command(tmp_path, "runs", "--json").lines
+    run = json.loads(line)
+    assert 3_000_000 <= run["memory_bytes"] < 3_100_000
+    shown = jobs.command(tmp_path, "runs").printed.decode()
+    assert shown.count("2.9 MiB in memory") == 2, shown
+    jobs.command(tmp_path, "clean", "--all")
+    assert of_runs(tmp_path) == []
 
 
 def test_what_a_removed_run_has_in_memory_goes_with_the_next_one(tmp_path: Path) -> None:

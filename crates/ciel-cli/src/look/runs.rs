@@ -1,4 +1,4 @@
-//! `ciel runs`: the runs of the folder, each in one line, with what they take of the disk.
+//! `ciel runs`: the runs of the folder, each in one line, with what they take of disk and memory.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -62,6 +62,10 @@ fn table(runs: &[RunSummary], kept: &Kept, paint: Paint) -> String {
     let count = counted(runs.len() as u64, "run");
     let bytes = runs.iter().map(|run| run.bytes).sum();
     let mut last = format!("{count}, {} on disk", size(bytes));
+    let memory_bytes: u64 = runs.iter().map(|run| run.memory_bytes).sum();
+    if memory_bytes > 0 {
+        last.push_str(&format!(", {} in memory", size(memory_bytes)));
+    }
     if !kept.is_empty() {
         let results = counted(
             kept.values().map(|usage| usage.entries).sum(),
@@ -81,13 +85,20 @@ fn run_row(run: &RunSummary, kept: Usage) -> Vec<String> {
         age(run.started_s),
         run.elapsed_us.map_or(String::new(), duration),
         run.tasks.map_or(String::new(), |tasks| tasks.to_string()),
-        size(run.bytes),
+        size_of(run),
         match kept.entries {
             0 => String::new(),
             entries => format!("{entries}, {}", size(kept.bytes)),
         },
         shortened(&run.command.join(" "), COMMAND_CHARACTERS_MAX),
     ]
+}
+
+fn size_of(run: &RunSummary) -> String {
+    match run.memory_bytes {
+        0 => size(run.bytes),
+        bytes => format!("{}, {} in memory", size(run.bytes), size(bytes)),
+    }
 }
 
 fn standing_words(standing: &Standing) -> String {
@@ -122,6 +133,7 @@ fn run_value(run: &RunSummary, kept: Usage) -> Value {
         "elapsed_us": run.elapsed_us,
         "tasks": run.tasks,
         "bytes": run.bytes,
+        "memory_bytes": run.memory_bytes,
         "kept_results": kept.entries,
         "kept_bytes": kept.bytes,
     })

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ciel_runtime::kept_results::{self, Chosen, KeptError, Selection};
+use ciel_runtime::kept_results::{self, Chosen, KeptError, Removed, Selection};
 use ciel_store::{Cleaned, Cleaning, RunEntry, RunState, StateFolder, StoreError};
 use ciel_view::RunDescription;
 use serde_json::{Value, json};
@@ -28,6 +28,7 @@ pub fn clean(shared: &Shared, options: &CleanOptions) -> Result<ExitCode, CliErr
         Err(StoreError::OtherFormat { .. }) if !is_chosen(options) && !options.dry_run => Cleanup {
             runs: StateFolder::renew(&shared.state, cleaning)?,
             results: Vec::new(),
+            bytes_only: false,
         },
         Err(error) => return Err(error.into()),
     };
@@ -44,7 +45,7 @@ fn is_chosen(options: &CleanOptions) -> bool {
 
 /// Whether the options mean kept results and no runs.
 fn is_about_results(options: &CleanOptions) -> bool {
-    options.task.is_some() || options.keep_size.is_some()
+    options.task.is_some() || options.keep_size.is_some() || options.bytes_only
 }
 
 /// What is removed, or would be.
@@ -52,6 +53,8 @@ fn is_about_results(options: &CleanOptions) -> bool {
 struct Cleanup {
     runs: Cleaned,
     results: Vec<Chosen>,
+    /// Their digests stay.
+    bytes_only: bool,
 }
 
 impl Cleanup {
@@ -73,6 +76,7 @@ impl Cleanup {
                     used_before_s: before_s,
                     run: run.clone(),
                     task: options.task.clone(),
+                    bytes_only: options.bytes_only,
                     bytes_max: options.keep_size,
                     spared_since_s: kept_results::spared_since_s(&runs),
                 },
@@ -91,9 +95,18 @@ impl Cleanup {
             false => remove(folder, cleaning, &meant, is_chosen(options))?,
         };
         if !options.dry_run && !results.is_empty() {
-            kept_results::remove(folder.path(), &results).map_err(unusable)?;
+            let what = match options.bytes_only {
+                true => Removed::Bytes,
+                false => Removed::Entries,
+            };
+            kept_results::remove(folder.path(), &results, what).map_err(unusable)?;
         }
-        Ok(Cleanup { runs, results })
+        let bytes_only = options.bytes_only;
+        Ok(Cleanup {
+            runs,
+            results,
+            bytes_only,
+        })
     }
 
     fn text(&self, is_dry: bool) -> String {
@@ -110,7 +123,9 @@ impl Cleanup {
         }
         if !self.results.is_empty() {
             let count = counted(self.results.len() as u64, "kept result");
-            text.push_str(&format!("{verb} {count}, {}\n", size(bytes(&self.results))));
+            let of = if self.bytes_only { "the bytes of " } else { "" };
+            let bytes = size(bytes(&self.results));
+            text.push_str(&format!("{verb} {of}{count}, {bytes}\n"));
             for line in columns(&self.by_task(), "  ") {
                 text.push_str(&format!("{line}\n"));
             }
@@ -155,6 +170,7 @@ impl Cleanup {
             "resumable": self.runs.unended,
             "results": self.results.iter().map(result).collect::<Vec<Value>>(),
             "result_bytes": bytes(&self.results),
+            "bytes_only": self.bytes_only,
         })
     }
 }

@@ -429,6 +429,9 @@ fn kept(outcome: &Outcome) -> String {
         return String::new();
     }
     let mut parts = vec![format!("{kept} of {} kept", kept + ran)];
+    if outcome.counts.known > 0 {
+        parts[0].push_str(&format!(", {} known by digest", outcome.counts.known));
+    }
     // Files of the job are named as from its folder.
     let here = std::env::current_dir().map(|folder| format!("{}/", folder.display()));
     let here = here.unwrap_or_default();

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use ciel_coordinator::Record;
 use ciel_graph::{Carriage, Checkpoint, Continuation, Event, Output, Policy, Step, Until, Wait};
 use ciel_model::{
-    ActionKey, AttemptNumber, Audit, Call, Class, CodeIdentity, Content, Descriptor, Digest,
-    Exception, Failure, FailureDetails, FailureKind, FileRead, Form, Frame, FunctionCode, Handle,
-    Input, InputMode, Keeping, Label, Name, Options, Pool, Purity, Reached, RerunReason, Resources,
-    Site, StrandKey, Streams, TaskKey, Value,
+    ActionKey, AttemptNumber, Audit, Call, Class, CodeIdentity, ConsumerFlags, Content, Descriptor,
+    Digest, Exception, Failure, FailureDetails, FailureKind, FileRead, Form, Frame, FunctionCode,
+    Handle, Input, InputMode, Keeping, Label, Mode, Name, Options, Pool, Purity, Reached,
+    RerunReason, Resources, Site, StrandKey, Streams, TaskKey, Value, Wish,
 };
 use ciel_ordered::{Extent, Piece, Sink};
 use names::{fields, variants};
@@ -74,6 +74,8 @@ fn page_has_every_variant_at_its_number_with_its_fields() {
         ("Form", true_variants::<Form>()),
         ("Class", true_variants::<Class>()),
         ("InputMode", true_variants::<InputMode>()),
+        ("StreamMode", true_variants::<Mode>()),
+        ("Wish", true_variants::<Wish>()),
         ("Purity", true_variants::<Purity>()),
         ("Keeping", true_variants::<Keeping>()),
         ("RerunReason", true_variants::<RerunReason>()),
@@ -91,6 +93,7 @@ fn page_has_the_fields_of_every_structure_in_order() {
         ("Descriptor", fields::<Descriptor>()),
         ("Input", fields::<Input>()),
         ("Streams", fields::<Streams>()),
+        ("ConsumerFlags", fields::<ConsumerFlags>()),
         ("Pool", fields::<Pool>()),
         ("Options", fields::<Options>()),
         ("Resources", fields::<Resources>()),
@@ -222,7 +225,9 @@ fn examples() -> Vec<(&'static str, Record)> {
             },
         ),
     ];
-    let told = [turns(), others(), steps(), ends()].into_iter().flatten();
+    let told = [turns(), others(), lookups(), steps(), ends()]
+        .into_iter()
+        .flatten();
     let told = told.map(|(words, event)| (words, Record::Event { now: 5, event }));
     written.into_iter().chain(told).collect()
 }
@@ -339,12 +344,36 @@ fn others() -> Vec<(&'static str, Event)> {
                 failure: Box::new(failure(FailureKind::Refused)),
             },
         ),
+    ]
+}
+
+/// What came of lookups.
+fn lookups() -> Vec<(&'static str, Event)> {
+    let (task, attempt) = (TASK, ATTEMPT);
+    vec![
         (
             "an earlier run kept the result of task 1: `7`",
             Event::ResultFound {
                 task,
                 attempt,
                 outputs: vec![Value::inline(Form::Bytes, b"7".to_vec())],
+                printed: false,
+            },
+        ),
+        (
+            "the digest of the result of task 1 was kept",
+            Event::ResultKnown {
+                task,
+                attempt,
+                outputs: vec![Value {
+                    form: Form::Bytes,
+                    content: Content::File {
+                        name: Name(1),
+                        length: 9,
+                        digest: Some(Digest(300)),
+                    },
+                    references: Vec::new(),
+                }],
                 printed: false,
             },
         ),

@@ -91,7 +91,7 @@ fn kept_records_are_of_every_kind() {
 }
 
 /// How many answers `kind` has.
-const KINDS: usize = 5 + 18 + 6;
+const KINDS: usize = 5 + 19 + 6;
 
 /// FailureDetails without a wildcard, so that a new kind is not forgotten here.
 fn kind(record: &Record) -> &'static str {
@@ -127,6 +127,7 @@ fn kind(record: &Record) -> &'static str {
             Event::Ticked => "ticked",
             Event::TaskRefused { .. } => "refused",
             Event::ResultFound { .. } => "found",
+            Event::ResultKnown { .. } => "known",
             Event::ResultMissing { .. } => "missing",
         },
     }

@@ -129,6 +129,7 @@ fn is_for_home(event: &graph::Event) -> bool {
             | Event::JobCancelled { .. }
             | Event::TaskRolledBack { .. }
             | Event::ResultFound { .. }
+            | Event::ResultKnown { .. }
             | Event::ResultMissing { .. }
     )
 }

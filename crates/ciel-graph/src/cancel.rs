@@ -85,11 +85,13 @@ impl Graph {
         (why, rest): (&str, Rest),
         actions: &mut Vec<Action>,
     ) {
-        let Some(task) = self.tasks.get_mut(&key) else {
+        let Some(task) = self.tasks.get(&key) else {
             return;
         };
         let attempt = task.attempt;
         match &task.state {
+            // The task in whose place it stands has ended.
+            State::Dormant if self.is_stand_in(task) => return,
             State::Dormant => self.live += 1,
             State::Waiting { .. } | State::Twin { .. } | State::LookedUp | State::Held { .. } => {}
             State::Ready { resume } => {

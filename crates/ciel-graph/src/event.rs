@@ -5,10 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_model::{
     ActionKey, AttemptNumber, Audit, Content, Descriptor, Fact, Failure, Form, Handle, Label,
-    Micros, Mode, Name, ObjectKey, OrderLabel, RerunReason, Resolution, Site, StrandKey, TaskKey,
-    Value, WaitEnd, limits,
+    Micros, Mode, Name, OrderLabel, RerunReason, Resolution, Site, StrandKey, TaskKey, Value,
+    WaitEnd, limits,
 };
 
+pub use crate::checkpoint::Checkpoint;
+pub use crate::outcome::JobOutcome;
 pub use crate::policy::Policy;
 use crate::second_runs::Comparison;
 use crate::story::Moment;
@@ -185,6 +187,18 @@ pub enum Event {
         /// The reason, for users.
         reason: Box<RerunReason>,
     },
+    /// An earlier run has kept the result of a task that was looked up, but some of the bytes are
+    /// gone: the task has ended, and runs if they are needed.
+    ResultKnown {
+        /// The task.
+        task: TaskKey,
+        /// The attempt that was looked up.
+        attempt: AttemptNumber,
+        /// Its outputs, in order; they contain no references. Files are only described.
+        outputs: Vec<Value<Handle>>,
+        /// Whether it prints anything; that was written before.
+        printed: bool,
+    },
 }
 
 /// An act of a running task, in program order.
@@ -332,16 +346,6 @@ pub enum Continuation {
     Saved(Bytes),
 }
 
-/// A saved state of a waiting strand.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Checkpoint {
-    /// The state, as the executor understands it.
-    pub state: Bytes,
-    /// Handles that the state uses, in its own numbering: they will be the table of the strand that
-    /// is restored. The awaited references are among them.
-    pub kept: Vec<Handle>,
-}
-
 /// A request to the shell. Actions are performed in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
@@ -362,8 +366,8 @@ pub enum Action {
         /// It is the root of the job.
         is_root: bool,
     },
-    /// Look up whether an earlier run has kept the result of a task: [`Event::ResultFound`] or
-    /// [`Event::ResultMissing`] answers.
+    /// Look up whether an earlier run has kept the result of a task: [`Event::ResultFound`],
+    /// [`Event::ResultKnown`] or [`Event::ResultMissing`] answers.
     FindResult {
         /// The task.
         task: TaskKey,
@@ -543,15 +547,6 @@ pub enum Entry {
     },
     /// From its live copy, with the resolutions of the awaited references.
     Resume(Vec<(Handle, Resolution)>),
-}
-
-/// How the job ended.
-#[derive(Clone, Debug, PartialEq)]
-pub struct JobOutcome {
-    /// The root's first output as (name, object), or the job's failure.
-    pub result: Result<(Name, Value<ObjectKey>), Arc<Failure>>,
-    /// The failures of tasks that no other task handled, in serial order.
-    pub failures: Vec<Arc<Failure>>,
 }
 
 /// A transition of a task, for observers.

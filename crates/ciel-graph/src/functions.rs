@@ -52,6 +52,16 @@ impl Functions {
         self.of(&task.descriptor.what).spawned -= 1;
     }
 
+    /// A task that stands in for one which has ended is no task more,
+    pub(crate) fn on_stand_in(&mut self, task: &Task) {
+        self.of(&task.descriptor.what).spawned -= 1;
+    }
+
+    /// unless it is to run: then that task has not ended.
+    pub(crate) fn on_stand_in_needed(&mut self, task: &Task) {
+        self.of(&task.descriptor.what).finished -= 1;
+    }
+
     /// `cancelled` is `None` for a task that ended well.
     pub(crate) fn on_ended(&mut self, task: &Task, cancelled: Option<bool>) {
         let counts = self.of(&task.descriptor.what);

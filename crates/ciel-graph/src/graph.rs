@@ -2,16 +2,16 @@
 //!
 //! The parts: `spawn` (new tasks), `deduplicated` (equal calls), `turn` (begin), `ahead` (what a
 //! worker may prefetch), `wait` (block, wake, watch), `kept` (results of earlier runs), `settle`
-//! (finish, fail, retry), `rollback` and `replay` (rerun a strand, from an action or whole),
-//! `replay_inputs` (what it demanded), `streams` (outputs that are read while they are written),
-//! `cancel`, `duplicate` and `stragglers` (second runs of pure tasks), `recovery` (another process
-//! continues), `lineage` and `reconstruct` (recompute lost files), `objects` and `table` (results
-//! and their holders), `release` (results that no task can name), `verdict` (the job's failure and
-//! end), `story` and `view` (queries of users), `functions` (counts of tasks), `check`
-//! (invariants). Each handler reads the state of one task and moves it to the next; a stale event
-//! finds no task of its attempt and changes nothing.
+//! (finish, fail, retry), `known` (results without bytes), `rollback` and `replay` (rerun a strand,
+//! from an action or whole), `replay_inputs` (what it demanded), `streams` (outputs that are read
+//! while they are written), `cancel`, `duplicate` and `stragglers` (second runs of pure tasks),
+//! `recovery` (another process continues), `lineage` and `reconstruct` (recompute lost files),
+//! `objects` and `table` (results and their holders), `release` (results that no task can name),
+//! `verdict` (the job's failure and end), `story` and `view` (queries of users), `functions`
+//! (counts of tasks), `check` (invariants). Each handler reads the state of one task and moves it
+//! to the next; a stale event finds no task of its attempt and changes nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ciel_model::{
@@ -22,6 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::event::{Action, Event, Happening, Policy, Step, TaskSummary};
 use crate::functions::Functions;
+use crate::known_output::KnownOutput;
 use crate::objects::{Objects, Released};
 use crate::reconstruct::Reconstruction;
 use crate::second_runs::Duplicates;
@@ -48,6 +49,11 @@ pub struct Graph {
     pub(crate) watches: FxHashMap<TaskKey, FxHashSet<Handle>>,
     /// Tasks whose results are being looked up.
     pub(crate) lookups: u64,
+    /// What unresolved objects will be whose results were kept without their bytes.
+    pub(crate) known: BTreeMap<ObjectKey, KnownOutput>,
+    /// A result that differs from what it was known to be, seen in the current event.
+    #[serde(skip)]
+    pub(crate) differing: Option<Box<Failure>>,
     /// Tasks that have not ended and will run, i.e. all but the dormant ones.
     pub(crate) live: u64,
     pub(crate) verdict: Verdict,
@@ -91,6 +97,8 @@ impl Graph {
             deadlines: BTreeSet::new(),
             watches: FxHashMap::default(),
             lookups: 0,
+            known: BTreeMap::new(),
+            differing: None,
             live: 0,
             verdict: Verdict::default(),
             counts: Counts::default(),
@@ -133,6 +141,7 @@ impl Graph {
     pub fn handle(&mut self, now: Micros, event: Event, actions: &mut Vec<Action>) {
         self.on_event(now, event, actions);
         self.follow_streams(now, actions);
+        self.look_at_differing(now, actions);
         self.look_at_remaking(now, actions);
         self.relabel_offers(actions);
         if let Some(happened) = &mut self.watched {
@@ -207,7 +216,7 @@ impl Graph {
                 attempt,
                 failure,
             } => self.on_task_refused(now, task, attempt, *failure, actions),
-            Event::ResultFound { .. } | Event::ResultMissing { .. } => {
+            Event::ResultFound { .. } | Event::ResultKnown { .. } | Event::ResultMissing { .. } => {
                 self.on_looked_up(now, event, actions)
             }
         }
@@ -347,7 +356,7 @@ impl Graph {
     }
 
     /// A lazy task whose outputs cannot be demanded any more is dropped.
-    fn forget_dormant(&mut self, key: TaskKey, released: &mut Released) {
+    pub(crate) fn forget_dormant(&mut self, key: TaskKey, released: &mut Released) {
         let Some(task) = self.tasks.get(&key) else {
             return;
         };
@@ -358,8 +367,15 @@ impl Graph {
         if wanted || task.state != State::Dormant {
             return;
         }
+        let is_stand_in = self.is_stand_in(task);
         let task = self.tasks.remove(&key).expect("just seen");
-        self.functions.on_unneeded(&task);
+        match is_stand_in {
+            true => task
+                .outputs
+                .iter()
+                .for_each(|output| drop(self.known.remove(output))),
+            false => self.functions.on_unneeded(&task),
+        }
         self.order.remove(task.strand.begin);
         self.order.remove(task.strand.end);
         self.release_all(task.table.objects(), released);

@@ -17,17 +17,32 @@ use crate::task::{State, Task};
 impl Graph {
     /// A task has all that it needs and has not run yet: it is looked up if it may take a kept
     /// result, and otherwise offered.
-    pub(crate) fn offer_or_look_up(&mut self, key: TaskKey, actions: &mut Vec<Action>) {
-        let takes = self.tasks[&key].descriptor.keeping == Keeping::Takes;
-        let inputs = self.plain_inputs(&self.tasks[&key]).filter(|_| takes);
+    pub(crate) fn offer_or_look_up(
+        &mut self,
+        now: Micros,
+        key: TaskKey,
+        actions: &mut Vec<Action>,
+    ) {
+        let task = &self.tasks[&key];
+        let takes = task.descriptor.keeping == Keeping::Takes && !self.is_stand_in(task);
+        let inputs = self.plain_inputs(task).filter(|_| takes);
         self.forget_lookup(key);
         let Some(inputs) = inputs else {
-            self.task_mut(key).state = State::Ready { resume: None };
-            return self.offer(key, actions);
+            return self.offer_or_wait(now, key, actions);
         };
         self.lookups += 1;
         self.task_mut(key).state = State::LookedUp;
         actions.push(self.query(key, &self.tasks[&key], inputs));
+    }
+
+    /// A task that has to run is offered when all that it needs is there.
+    fn offer_or_wait(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        if !self.await_known(now, key, actions) {
+            // It is kept as one that was given what it was looked up with.
+            self.bind_inputs(key);
+            self.task_mut(key).state = State::Ready { resume: None };
+            self.offer(key, actions);
+        }
     }
 
     /// A task waits no longer for the answer, if it did.
@@ -85,6 +100,10 @@ impl Graph {
             ObjectState::Ready(stored) if stored.value.references.is_empty() => {
                 Some((stored.value.form.clone(), stored.value.content.clone()))
             }
+            ObjectState::Future { .. } => {
+                let (form, content) = self.known_content(object)?;
+                Some((form.clone(), content.clone()))
+            }
             _ => None,
         };
         task.inputs.iter().map(|object| plain(*object)).collect()
@@ -105,11 +124,17 @@ impl Graph {
                 outputs,
                 printed,
             } => self.on_result_found(now, (task, attempt), outputs, printed, actions),
+            Event::ResultKnown {
+                task,
+                attempt,
+                outputs,
+                printed,
+            } => self.on_result_known(now, (task, attempt), outputs, printed, actions),
             Event::ResultMissing {
                 task,
                 attempt,
                 reason,
-            } => self.on_result_missing(task, attempt, reason, actions),
+            } => self.on_result_missing(now, (task, attempt), reason, actions),
             other => unreachable!("{other:?} is no answer to a lookup"),
         }
     }
@@ -127,9 +152,10 @@ impl Graph {
             let files = outputs.iter().filter_map(|output| output.content.file());
             actions.extend(files.map(|(name, _)| Action::DropObject(name)));
             let reason = Box::new(RerunReason::Damaged);
-            return self.on_result_missing(key, attempt, reason, actions);
+            return self.on_result_missing(now, (key, attempt), reason, actions);
         }
         self.note(now, key, Moment::Kept);
+        self.bind_inputs(key);
         self.counts.kept += 1;
         let name = self.tasks[&key].name;
         let mut states = Vec::with_capacity(outputs.len());
@@ -149,10 +175,26 @@ impl Graph {
         self.commit(now, key, states, (printed, None), actions);
     }
 
+    fn on_result_known(
+        &mut self,
+        now: Micros,
+        (key, attempt): (TaskKey, AttemptNumber),
+        outputs: Vec<Value<Handle>>,
+        printed: bool,
+        actions: &mut Vec<Action>,
+    ) {
+        let count = self.tasks.get(&key).map(|task| task.outputs.len());
+        if !self.awaits_result(key, attempt) || count != Some(outputs.len()) {
+            let reason = Box::new(RerunReason::Damaged);
+            return self.on_result_missing(now, (key, attempt), reason, actions);
+        }
+        self.end_as_known(now, key, outputs, printed, actions);
+    }
+
     fn on_result_missing(
         &mut self,
-        key: TaskKey,
-        attempt: AttemptNumber,
+        now: Micros,
+        (key, attempt): (TaskKey, AttemptNumber),
         reason: Box<RerunReason>,
         actions: &mut Vec<Action>,
     ) {
@@ -160,8 +202,7 @@ impl Graph {
             self.forget_lookup(key);
             let task = self.task_mut(key);
             task.rerun = Some(reason);
-            task.state = State::Ready { resume: None };
-            self.offer(key, actions);
+            self.offer_or_wait(now, key, actions);
         }
     }
 }

@@ -104,7 +104,7 @@ impl Graph {
             );
             !of_an_attempt
         }));
-        self.offer_all(actions);
+        self.offer_all(now, actions);
         if remakes {
             self.remake(now, &lost, actions);
         }
@@ -113,12 +113,12 @@ impl Graph {
         }
     }
 
-    fn offer_all(&mut self, actions: &mut Vec<Action>) {
+    fn offer_all(&mut self, now: Micros, actions: &mut Vec<Action>) {
         let all: Vec<TaskKey> = self.tasks.keys().collect();
         for key in all {
             match self.tasks[&key].state {
                 State::Ready { .. } => self.offer(key, actions),
-                State::LookedUp => self.offer_or_look_up(key, actions),
+                State::LookedUp => self.offer_or_look_up(now, key, actions),
                 State::Dormant
                 | State::Waiting { .. }
                 | State::Twin { .. }

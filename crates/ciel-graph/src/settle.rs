@@ -193,6 +193,9 @@ impl Graph {
         let spawned = task.spawned;
         let twins = std::mem::take(&mut task.twins);
         self.counts.finished += 1;
+        if printed || spawned {
+            self.bind_outputs(key);
+        }
         actions.push(Action::Strand(StrandChange::Committed(strand)));
         // Equal calls would have to print what the children print, each at its own place.
         if printed || spawned {
@@ -240,6 +243,9 @@ impl Graph {
             self.objects.collect(object, &mut released);
         } else {
             let (waiters, aliases) = self.objects.settle(object, &state).unwrap_or_default();
+            for settled in aliases.iter().chain([object]) {
+                self.compare_known(now, settled, &state, actions);
+            }
             drop(state);
             for waiter in waiters.iter() {
                 match waiter {

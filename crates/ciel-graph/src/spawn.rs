@@ -233,7 +233,10 @@ impl Graph {
         let task = &self.tasks[&key];
         let given = task.descriptor.inputs.iter().zip(&task.inputs);
         let needed = given.filter(|(input, _)| input.mode != InputMode::Reference);
-        let needed: Vec<ObjectKey> = needed.map(|(_, object)| *object).collect();
+        let relies = self.may_rely(task);
+        let is_known = |object: &ObjectKey| relies && self.known_content(*object).is_some();
+        let needed = needed.map(|(_, object)| *object);
+        let needed: Vec<ObjectKey> = needed.filter(|object| !is_known(object)).collect();
         let read = |object: &ObjectKey| self.join_stream(key, *object);
         let (read, needed): (Vec<_>, Vec<_>) = needed.into_iter().partition(read);
         read.iter().for_each(|object| self.objects.ask(*object));
@@ -244,7 +247,7 @@ impl Graph {
             return;
         }
         self.note(now, key, Moment::Ready);
-        self.offer_or_look_up(key, actions);
+        self.offer_or_look_up(now, key, actions);
         self.duplicate_for_check(now, key, actions);
     }
 
@@ -296,6 +299,7 @@ impl Graph {
             let task = self.tasks.get(&key);
             if task.is_some_and(|task| task.state == State::Dormant) {
                 self.live += 1;
+                self.on_stand_in_needed(key);
                 self.admit_one(now, key, &mut wanted, actions);
             }
         }

@@ -42,11 +42,13 @@ pub enum Moment {
     Duplicated,
     /// Its second run ended first, and gave its result.
     Overtaken,
+    /// An earlier run had kept the digest of its result, but not all of the bytes.
+    Known,
 }
 
 impl Moment {
     /// All of them.
-    pub const ALL: [Moment; 18] = [
+    pub const ALL: [Moment; 19] = [
         Moment::Spawned,
         Moment::Ready,
         Moment::Started,
@@ -59,6 +61,7 @@ impl Moment {
         Moment::TailSpawned,
         Moment::Finished,
         Moment::Kept,
+        Moment::Known,
         Moment::Duplicated,
         Moment::Overtaken,
         Moment::Failed,
@@ -93,6 +96,7 @@ impl Moment {
             Moment::Held => "ended, waiting for the other ends of its streams",
             Moment::StreamLost => "lost the other end of a stream, restarted",
             Moment::Kept => "took the result that an earlier run kept",
+            Moment::Known => "known by the digest that an earlier run kept",
             Moment::Duplicated => "runs for long, a duplicate was started",
             Moment::Overtaken => "overtaken by its duplicate, stopped",
         }

@@ -43,6 +43,12 @@ pub struct Counts {
     /// Tasks that took a result which an earlier run had kept.
     #[serde(default)]
     pub kept: u64,
+    /// Of those, tasks of whose result only the digest was there, and that did not run.
+    #[serde(default)]
+    pub known: u64,
+    /// Tasks of whose result only the digest was there, and that ran because the bytes were needed.
+    #[serde(default)]
+    pub recomputed: u64,
     /// Tasks that ran twice for a check.
     #[serde(default)]
     pub checked: u64,
@@ -62,6 +68,8 @@ pub struct Counts {
 pub enum Situation {
     /// Lazy, and not demanded yet.
     Dormant,
+    /// Known by the digest of its result, and its bytes are not needed yet.
+    Known,
     /// It starts when these are resolved.
     Waiting(Vec<Label>),
     /// An equal call is on its way.
@@ -223,6 +231,7 @@ impl Graph {
 
     fn situation(&self, task: &Task) -> Situation {
         match &task.state {
+            State::Dormant if self.is_stand_in(task) => Situation::Known,
             State::Dormant => Situation::Dormant,
             State::Waiting { .. } => Situation::Waiting(self.missing(&task.inputs)),
             State::Twin { leader } => {

@@ -368,7 +368,7 @@ impl Graph {
         };
         if resume.is_none() {
             self.note(now, key, Moment::Ready);
-            return self.offer_or_look_up(key, actions);
+            return self.offer_or_look_up(now, key, actions);
         }
         task.state = State::Ready { resume };
         self.note(now, key, Moment::Woken);

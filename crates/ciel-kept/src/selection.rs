@@ -9,8 +9,9 @@ use ciel_model::Digest;
 use rusqlite::params;
 
 use crate::error::KeptError;
+use crate::eviction::{Evicted, Removed};
 use crate::limits::EVICTED_AT_ONCE;
-use crate::store::{Evicted, KeptResults, Usage};
+use crate::store::{KeptResults, Usage};
 
 /// Conditions on kept results; all that are given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct Selection {
     pub run: Option<String>,
     /// Of the function or command of this name.
     pub task: Option<String>,
+    /// Only what has objects, and of that only these.
+    pub bytes_only: bool,
     /// Those that were not used for longest, until at most so many bytes are kept in all.
     pub bytes_max: Option<u64>,
     /// Whatever was used from then on is not meant, in seconds since 1970: a run may need it.
@@ -38,7 +41,7 @@ pub struct Chosen {
     pub run: String,
     /// When it was used last, in seconds since 1970; uses within a minute count as one.
     pub used_s: u64,
-    /// Bytes of it and its objects.
+    /// Bytes that its removal frees: of it and its objects, or of these alone.
     pub bytes: u64,
 }
 
@@ -49,22 +52,24 @@ impl KeptResults {
     /// Those of the index.
     pub fn select(&self, selection: &Selection) -> Result<Vec<Chosen>, KeptError> {
         let mut query = self.connection().prepare_cached(
-            "SELECT id, task, run, used_s, bytes FROM entry
+            "SELECT id, task, run, used_s, bytes - ?5 * length(body) FROM entry
              WHERE body IS NOT NULL
                AND (?1 IS NULL OR used_s < ?1)
                AND (?2 IS NULL OR run = ?2)
                AND (?3 IS NULL OR task = ?3)
                AND (?4 IS NULL OR used_s < ?4)
+               AND (?5 = 0 OR id IN (SELECT entry FROM holds))
              ORDER BY used_s, id",
         )?;
         let Selection {
             used_before_s,
             run,
             task,
+            bytes_only,
             bytes_max,
             spared_since_s,
         } = selection;
-        let conditions = params![used_before_s, run, task, spared_since_s];
+        let conditions = params![used_before_s, run, task, spared_since_s, bytes_only];
         let rows = query.query_map(conditions, |row| {
             Ok(Chosen {
                 id: row.get(0)?,
@@ -86,18 +91,16 @@ impl KeptResults {
         Ok(chosen)
     }
 
-    /// Removes these results; those that another process has removed or replaced meanwhile are left
-    /// out.
+    /// Removes these results, or only their objects; what another process has removed or replaced
+    /// meanwhile is left out.
     ///
     /// # Errors
     /// Those of files and index.
-    pub fn remove(&mut self, chosen: &[Chosen]) -> Result<Evicted, KeptError> {
+    pub fn remove(&mut self, chosen: &[Chosen], what: Removed) -> Result<Evicted, KeptError> {
         let mut removed = Evicted::default();
         for some in chosen.chunks(EVICTED_AT_ONCE as usize) {
             let some: Vec<(i64, u64)> = some.iter().map(|one| (one.id, one.bytes)).collect();
-            let step = self.evict_these(&some)?;
-            removed.entries += step.entries;
-            removed.bytes += step.bytes;
+            removed.add(self.evict_these(&some, what)?);
         }
         Ok(removed)
     }

@@ -4,7 +4,7 @@
 //! are linked and removed inside such a transaction, so an entry never needs an object that another
 //! process has just removed. Whoever finds an entry links its objects into a place of their own;
 //! therefore nothing has to be leased. It does not know when a result may be used: that follows
-//! from its key. Read next: `entry`, `schema`.
+//! from its key. Read next: `entry`, `schema`, `eviction`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 
 use crate::entry::{Entry, Parts};
 use crate::error::KeptError;
-use crate::limits::{EVICTED_AT_ONCE, EVICTED_ENTRIES_MAX, USE_NOTED_AFTER_S};
+use crate::limits::USE_NOTED_AFTER_S;
 use crate::objects::{Objects, digest_of};
-use crate::{schema, staging};
+use crate::schema;
 
 /// Results that are kept in a folder.
 pub struct KeptResults {
@@ -46,15 +46,6 @@ pub struct Usage {
     /// Entries with a result.
     pub entries: u64,
     /// Bytes of their bodies and objects; an object of several entries counts for each.
-    pub bytes: u64,
-}
-
-/// What an eviction has removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Evicted {
-    /// How many entries.
-    pub entries: u64,
-    /// Bytes of them.
     pub bytes: u64,
 }
 
@@ -105,6 +96,20 @@ impl KeptResults {
             Some(Under::Entry(entry)) => Some(*entry),
             Some(Under::Evicted | Under::Damaged) | None => None,
         })
+    }
+
+    /// Whether an entry has dropped its objects: it only says what they were.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn has_dropped_bytes(&self, entry: &Entry) -> Result<bool, KeptError> {
+        if entry.objects().next().is_none() {
+            return Ok(false);
+        }
+        let mut query = self.index.prepare_cached(
+            "SELECT 1 FROM holds JOIN entry ON id = entry WHERE key = ?1 LIMIT 1",
+        )?;
+        Ok(!query.exists(params![blob(entry.parts.key())])?)
     }
 
     /// Whether all objects of an entry are there and whole.
@@ -301,54 +306,6 @@ impl KeptResults {
         })?)
     }
 
-    /// Removes entries, the longest unused first, until at most so many bytes are kept, and what a
-    /// process that was killed while it packed or unpacked has left.
-    ///
-    /// # Errors
-    /// Those of files and index.
-    pub fn evict(&mut self, bytes_max: u64) -> Result<Evicted, KeptError> {
-        staging::clear(&self.folder);
-        let mut evicted = Evicted::default();
-        while self.usage()?.bytes > bytes_max {
-            let step = self.evict_some(bytes_max)?;
-            if step.entries == 0 {
-                break;
-            }
-            evicted.entries += step.entries;
-            evicted.bytes += step.bytes;
-        }
-        Ok(evicted)
-    }
-
-    fn evict_some(&mut self, bytes_max: u64) -> Result<Evicted, KeptError> {
-        let objects = &self.objects;
-        let change = self
-            .index
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let held: u64 = change.query_row("SELECT bytes FROM total", [], |row| row.get(0))?;
-        let mut excess = held.saturating_sub(bytes_max);
-        let mut chosen = oldest(&change)?;
-        chosen.retain(|(_, bytes)| {
-            let is_excess = excess > 0;
-            excess = excess.saturating_sub(*bytes);
-            is_excess
-        });
-        let evicted = drop_bodies(&change, objects, &chosen)?;
-        change.commit()?;
-        Ok(evicted)
-    }
-
-    /// Removes the results of these entries, by their numbers and bytes, in one transaction.
-    pub(crate) fn evict_these(&mut self, chosen: &[(i64, u64)]) -> Result<Evicted, KeptError> {
-        let objects = &self.objects;
-        let change = self
-            .index
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let evicted = drop_bodies(&change, objects, chosen)?;
-        change.commit()?;
-        Ok(evicted)
-    }
-
     /// Compares all entries and objects with their digests, and removes those that differ; gives
     /// how many entries are gone.
     ///
@@ -363,8 +320,10 @@ impl KeptResults {
         while let Some(row) = rows.next()? {
             let (check, body): (Vec<u8>, Vec<u8>) = (row.get(1)?, row.get(2)?);
             let entry = postcard::from_bytes::<Entry>(&body).ok();
-            let is_whole = check == blob(Digest::of(&body))
-                && entry.is_some_and(|entry| self.has_objects(&entry));
+            let is_whole = match entry.filter(|_| check == blob(Digest::of(&body))) {
+                Some(entry) => self.has_objects(&entry) || self.has_dropped_bytes(&entry)?,
+                None => false,
+            };
             if !is_whole {
                 damaged.push(row.get(0)?);
             }
@@ -386,17 +345,14 @@ impl KeptResults {
     }
 
     fn forget(&mut self, key: &[u8]) -> Result<(), KeptError> {
-        let objects = &self.objects;
-        let change = self
-            .index
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let (change, objects) = self.change_with_objects()?;
         let row = change.query_row(
             "SELECT id, bytes FROM entry WHERE key = ?1 AND body IS NOT NULL",
             params![key],
             |row| Ok((row.get::<_, i64>(0)?, row.get::<_, u64>(1)?)),
         );
         if let Some((id, bytes)) = row.optional()? {
-            drop_body(&change, objects, id)?;
+            drop_objects(&change, objects, id)?;
             change.execute("DELETE FROM entry WHERE id = ?1", params![id])?;
             change.execute(
                 "UPDATE total SET entries = entries - 1, bytes = bytes - ?1",
@@ -409,6 +365,13 @@ impl KeptResults {
     /// The index, for what is beside the entries.
     pub(crate) fn connection(&self) -> &Connection {
         &self.index
+    }
+
+    /// A transaction, and the objects whose files are linked and removed inside it.
+    pub(crate) fn change_with_objects(&mut self) -> Result<(Transaction<'_>, &Objects), KeptError> {
+        let behavior = TransactionBehavior::Immediate;
+        let change = self.index.transaction_with_behavior(behavior)?;
+        Ok((change, &self.objects))
     }
 
     fn change(&mut self) -> Result<Transaction<'_>, KeptError> {
@@ -504,42 +467,12 @@ fn put_place(change: &Transaction<'_>, place: Digest, key: Digest) -> Result<(),
     Ok(())
 }
 
-fn oldest(change: &Transaction<'_>) -> Result<Vec<(i64, u64)>, KeptError> {
-    let mut query = change.prepare_cached(
-        "SELECT id, bytes FROM entry WHERE body IS NOT NULL ORDER BY used_s, id LIMIT ?1",
-    )?;
-    let rows = query.query_map(params![EVICTED_AT_ONCE], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
-/// Takes the results out of entries that have one, and notes how much is kept then.
-fn drop_bodies(
+/// Removes the objects of an entry that no other entry needs.
+pub(crate) fn drop_objects(
     change: &Transaction<'_>,
     objects: &Objects,
-    chosen: &[(i64, u64)],
-) -> Result<Evicted, KeptError> {
-    let mut evicted = Evicted::default();
-    for (id, bytes) in chosen {
-        let mut query =
-            change.prepare_cached("SELECT 1 FROM entry WHERE id = ?1 AND body IS NOT NULL")?;
-        if query.exists(params![id])? {
-            drop_body(change, objects, *id)?;
-            evicted.entries += 1;
-            evicted.bytes += bytes;
-        }
-    }
-    change.execute(
-        "UPDATE total SET entries = entries - ?1, bytes = bytes - ?2",
-        params![evicted.entries, evicted.bytes],
-    )?;
-    forget_evicted(change)?;
-    Ok(evicted)
-}
-
-/// Takes the result out of an entry, with the objects that no other entry needs.
-fn drop_body(change: &Transaction<'_>, objects: &Objects, id: i64) -> Result<(), KeptError> {
+    id: i64,
+) -> Result<(), KeptError> {
     let mut query = change.prepare_cached("SELECT digest FROM holds WHERE entry = ?1")?;
     let rows = query.query_map(params![id], |row| row.get::<_, Vec<u8>>(0))?;
     let held: Vec<Vec<u8>> = rows.collect::<Result<_, _>>()?;
@@ -554,27 +487,5 @@ fn drop_body(change: &Transaction<'_>, objects: &Objects, id: i64) -> Result<(),
             objects.remove(Digest(u128::from_be_bytes(bytes)))?;
         }
     }
-    change
-        .prepare_cached("UPDATE entry SET body = NULL WHERE id = ?1")?
-        .execute(params![id])?;
-    Ok(())
-}
-
-/// Of the entries without a result only so many stay, and the places of those.
-fn forget_evicted(change: &Transaction<'_>) -> Result<(), KeptError> {
-    let mut count = change.prepare_cached("SELECT count(*) FROM entry WHERE body IS NULL")?;
-    let evicted: u64 = count.query_row([], |row| row.get(0))?;
-    let Some(excess) = evicted.checked_sub(EVICTED_ENTRIES_MAX).filter(|n| *n > 0) else {
-        return Ok(());
-    };
-    change.execute(
-        "DELETE FROM entry WHERE id IN
-         (SELECT id FROM entry WHERE body IS NULL ORDER BY used_s, id LIMIT ?1)",
-        params![excess],
-    )?;
-    change.execute(
-        "DELETE FROM place WHERE key NOT IN (SELECT key FROM entry)",
-        [],
-    )?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_kept::{
-    Entry, Found, Input, KeptContent, KeptOutput, KeptResults, Parts, Printed, Selection,
+    Entry, Found, Input, KeptContent, KeptOutput, KeptResults, Parts, Printed, Removed, Selection,
 };
 use ciel_model::{Digest, Form, FunctionCode, Reached, RerunReason, Site};
 use tempfile::TempDir;
@@ -212,20 +212,28 @@ fn entry_whose_bytes_changed_is_never_used() {
 }
 
 #[test]
-fn longest_unused_results_are_evicted_first_and_leave_their_reason() {
+fn longest_unused_results_lose_their_bytes_first_and_then_their_entries() {
     let (home, mut kept) = place();
+    let mut entries = Vec::new();
     for number in 1..=4 {
         let batch = [large(home.path(), number, 10_000)];
         kept.keep(&batch, 100 * number as u64).unwrap();
+        entries.extend(batch.map(|(entry, _)| entry));
     }
     // The first is used again, after all others.
     kept.find(&[parts(1)], Digest(1), 1_000).unwrap();
     let evicted = kept.evict(25_000).unwrap();
     assert_eq!(evicted.entries, 2);
     assert!(kept.usage().unwrap().bytes <= 25_000);
-    let evicted = Found::Nothing(RerunReason::Evicted);
-    for (number, is_evicted) in [(1, false), (2, true), (3, true), (4, false)] {
-        assert_eq!(found(&kept, number) == evicted, is_evicted, "{number}");
+    for (entry, is_dropped) in entries.iter().zip([false, true, true, false]) {
+        assert_eq!(kept.has_dropped_bytes(entry).unwrap(), is_dropped);
+        assert_eq!(kept.has_objects(entry), !is_dropped);
+        assert_eq!(kept.entry(entry.parts.key()).unwrap().as_ref(), Some(entry));
+    }
+    kept.evict(0).unwrap();
+    assert_eq!(kept.usage().unwrap(), Default::default());
+    for number in 1..=4 {
+        assert_eq!(found(&kept, number), Found::Nothing(RerunReason::Evicted));
     }
     kept.keep(&[large(home.path(), 2, 10_000)], 2_000).unwrap();
     assert!(matches!(found(&kept, 2), Found::Entry(_)));
@@ -381,12 +389,12 @@ fn removed_selection_leaves_the_rest_and_says_evicted() {
         ..Selection::default()
     };
     let chosen = kept.select(&even).unwrap();
-    let removed = kept.remove(&chosen).unwrap();
+    let removed = kept.remove(&chosen, Removed::Entries).unwrap();
     assert_eq!((removed.entries, removed.bytes > 5_000), (1, true));
     assert_eq!(only_object(&home), None);
     assert!(matches!(found(&kept, 1), Found::Entry(_)));
     assert_eq!(found(&kept, 2), Found::Nothing(RerunReason::Evicted));
     assert_eq!(kept.usage_by_run().unwrap()["run"], kept.usage().unwrap());
     // What is gone already is not counted again.
-    assert_eq!(kept.remove(&chosen).unwrap().entries, 0);
+    assert_eq!(kept.remove(&chosen, Removed::Entries).unwrap().entries, 0);
 }

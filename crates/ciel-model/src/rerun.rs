@@ -28,6 +28,8 @@ pub enum RerunReason {
     Damaged,
     /// This program that its command runs is another, or is found elsewhere.
     ToolChanged(Arc<str>),
+    /// The bytes of its result were removed, and a task needs them.
+    BytesRemoved,
 }
 
 /// As `ciel why` shows it.
@@ -45,6 +47,7 @@ impl fmt::Display for RerunReason {
             RerunReason::NeverFinished => f.write_str("never finished"),
             RerunReason::Evicted => f.write_str("evicted"),
             RerunReason::Damaged => f.write_str("kept result damaged"),
+            RerunReason::BytesRemoved => f.write_str("bytes removed"),
             RerunReason::ToolChanged(name) => write!(f, "tool changed: {name}"),
         }
     }

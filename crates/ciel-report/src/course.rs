@@ -63,10 +63,11 @@ impl Course<'_> {
         )
     }
 
-    /// Whether it took the result that an earlier run kept.
+    /// Whether it took the result that an earlier run kept, or was known by the digest of that.
     pub fn was_kept(&self) -> bool {
         let mut story = self.record.story.iter();
-        story.any(|(_, words)| words == Moment::Kept.words())
+        let kept = [Moment::Kept, Moment::Known].map(Moment::words);
+        story.any(|(_, words)| kept.contains(&&**words))
     }
 
     /// The phases in which it ran.
@@ -125,6 +126,7 @@ fn doing_after(moment: Moment) -> Option<Doing> {
         Moment::TailSpawned
         | Moment::Finished
         | Moment::Kept
+        | Moment::Known
         | Moment::Overtaken
         | Moment::Failed
         | Moment::Cancelled => None,

@@ -262,6 +262,10 @@ fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<Str
             TaskState::Dormant,
             vec!["lazy: no task needs its result yet".into()],
         ),
+        Situation::Known => (
+            TaskState::Finished,
+            vec!["known by the digest of its result: it runs if a task needs the bytes".into()],
+        ),
         Situation::Waiting(on) => (TaskState::Waiting, waiting(on)),
         Situation::Held(on) => (TaskState::Suspended, waiting(on)),
         Situation::Suspended(on) => (TaskState::Suspended, waiting(on)),

@@ -63,6 +63,9 @@ pub(crate) struct Engine {
     pub(crate) kept: Sender<Request>,
     /// Which tasks take part in them.
     pub(crate) keep_rule: KeepRule,
+    /// Some results are known by digests, with which others are compared: every file gets one when
+    /// it is made.
+    pub(crate) compares: AtomicBool,
     /// Pure tasks whose second runs gave something else.
     pub(crate) differing: AtomicU64,
     /// What the files of the packages were like when this process began.
@@ -136,6 +139,7 @@ impl Engine {
             followers: Followers::new(),
             kept: equipment.kept,
             keep_rule: equipment.keep_rule,
+            compares: AtomicBool::new(core.graph().has_known()),
             differing: AtomicU64::new(0),
             stamps: file_stamp::stamps(settings.packages.values()),
             settings,

@@ -14,6 +14,7 @@ mod subtrees;
 mod told;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -24,8 +25,8 @@ use ciel_kept::{
     Entry, Found, IdentityWriter, KeptContent, KeptError, KeptOutput, KeptResults, Parts,
 };
 use ciel_model::{
-    Content, Descriptor, Digest, FileRead, Handle, Label, Name, Reached, RerunReason, TaskKey,
-    Value,
+    Content, Descriptor, Digest, FileRead, Form, Handle, Label, Name, Reached, RerunReason,
+    TaskKey, Value,
 };
 use ciel_ordered::Sink;
 use ciel_store::ObjectName;
@@ -218,7 +219,11 @@ impl Keeper<'_> {
         let task = query.attempt.task;
         let attempt = query.attempt.number;
         match found {
-            Ok((outputs, printed)) => {
+            Ok(Taken {
+                outputs,
+                printed,
+                is_whole,
+            }) => {
                 self.engine.with(|core, now| {
                     let is_awaited = core.graph().awaits_result(task, attempt);
                     let has_printed = !printed.is_empty();
@@ -227,13 +232,22 @@ impl Keeper<'_> {
                         let piece = (sink, Vec::from(bytes).into());
                         let _ = core.write_file(query.strand, &query.label, query.after, piece);
                     }
+                    let printed = has_printed;
                     core.tell(
                         now,
-                        Event::ResultFound {
-                            task,
-                            attempt,
-                            outputs,
-                            printed: has_printed,
+                        match is_whole {
+                            true => Event::ResultFound {
+                                task,
+                                attempt,
+                                outputs,
+                                printed,
+                            },
+                            false => Event::ResultKnown {
+                                task,
+                                attempt,
+                                outputs,
+                                printed,
+                            },
                         },
                     );
                 });
@@ -260,11 +274,13 @@ impl Keeper<'_> {
 
     /// A result of this state folder, else a shared one; the reason is that of this folder.
     fn find_anywhere(&mut self, given: &Given, query: &ResultQuery) -> Result<Taken, RerunReason> {
-        self.find(given, query).or_else(|reason| {
-            let shared = self.find_shared(given, query);
-            self.clear(place_of(&query.label));
-            shared.ok_or(reason)
-        })
+        let own = self.find(given, query);
+        if own.as_ref().is_ok_and(|taken| taken.is_whole) {
+            return own;
+        }
+        let shared = self.find_shared(given, query);
+        self.clear(place_of(&query.label));
+        shared.map_or(own, Ok)
     }
 
     fn find(&mut self, given: &Given, query: &ResultQuery) -> Result<Taken, RerunReason> {
@@ -285,7 +301,8 @@ impl Keeper<'_> {
         if let Some(reason) = self.change_beneath(&entry) {
             return Err(reason);
         }
-        let taken = self.take(&entry, query, None);
+        let whole = self.take(&entry, query, None);
+        let taken = whole.or_else(|| self.known(&entry, query));
         if taken.is_some() {
             self.note_gave(place, &entry.outputs, entry.read.clone(), true);
         }
@@ -319,12 +336,47 @@ impl Keeper<'_> {
                     self.take_object(query, (index, user), (*digest, *length))?
                 }
             };
-            outputs.push(Value {
-                form: output.form.clone(),
-                content,
-                references: Vec::new(),
-            });
+            outputs.push(value_of(&output.form, content));
         }
+        let printed = self.printed(entry)?;
+        Some(Taken {
+            outputs,
+            printed,
+            is_whole: true,
+        })
+    }
+
+    /// What an entry says of a task that gave what it has dropped since. Nothing of a task that
+    /// writes streams: their bytes are perhaps not stored, and could not be compared.
+    fn known(&mut self, entry: &Entry, query: &ResultQuery) -> Option<Taken> {
+        let is_dropped = self.with_store(|store| store.has_dropped_bytes(entry))?;
+        if !is_dropped || !query.descriptor.streams.outputs.is_empty() {
+            return None;
+        }
+        let outputs = entry.outputs.iter().enumerate();
+        let outputs = outputs.map(|(index, output)| {
+            let content = match &output.content {
+                KeptContent::Inline(bytes) => Content::Inline(bytes.clone()),
+                KeptContent::Object { digest, length } => Content::File {
+                    name: query.label.name.output(index as u64),
+                    length: *length,
+                    digest: Some(*digest),
+                },
+            };
+            value_of(&output.form, content)
+        });
+        let outputs = outputs.collect();
+        // From before anything can be compared with it.
+        self.engine.compares.store(true, Ordering::Relaxed);
+        Some(Taken {
+            outputs,
+            printed: self.printed(entry)?,
+            is_whole: false,
+        })
+    }
+
+    /// What an entry's task prints, by where it goes.
+    fn printed(&self, entry: &Entry) -> Option<Vec<(Sink, Bytes)>> {
         let mut printed = Vec::with_capacity(entry.printed.len());
         for one in &entry.printed {
             let sink = match &one.file {
@@ -336,7 +388,7 @@ impl Keeper<'_> {
                 printed.push((sink, one.bytes.clone()));
             }
         }
-        Some((outputs, printed))
+        Some(printed)
     }
 
     fn take_object(
@@ -482,8 +534,21 @@ fn spare(output: usize) -> String {
 /// Results in a batch up to which it is looked whether those that began with it are among them.
 const UNENDED_LOOKED_FOR: usize = 64;
 
-/// Outputs of a kept result, and what it prints.
-type Taken = (Vec<Value<Handle>>, Vec<(Sink, Bytes)>);
+/// A kept result.
+struct Taken {
+    outputs: Vec<Value<Handle>>,
+    printed: Vec<(Sink, Bytes)>,
+    /// The bytes of all outputs are there; otherwise they are only described.
+    is_whole: bool,
+}
+
+fn value_of(form: &Form, content: Content) -> Value<Handle> {
+    Value {
+        form: form.clone(),
+        content,
+        references: Vec::new(),
+    }
+}
 
 fn place_of(label: &Label) -> Digest {
     Digest(label.name.0)

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub use ciel_kept::{Chosen, Evicted, KeptError, Selection, Usage};
+pub use ciel_kept::{Chosen, Evicted, KeptError, Removed, Selection, Usage};
 pub use ciel_kept::{Identities, TaskIdentity};
 use ciel_kept::{KeptResults, limits::USE_NOTED_AFTER_S};
 use ciel_store::{RunEntry, RunState};
@@ -29,12 +29,12 @@ pub fn select(state: &Path, selection: &Selection) -> Result<Vec<Chosen>, KeptEr
     open(state)?.map_or(Ok(Vec::new()), |kept| kept.select(selection))
 }
 
-/// Removes these results from that state folder.
+/// Removes these results from that state folder, or only their bytes.
 ///
 /// # Errors
 /// Those of files and index.
-pub fn remove(state: &Path, chosen: &[Chosen]) -> Result<Evicted, KeptError> {
-    open(state)?.map_or(Ok(Evicted::default()), |mut kept| kept.remove(chosen))
+pub fn remove(state: &Path, chosen: &[Chosen], what: Removed) -> Result<Evicted, KeptError> {
+    open(state)?.map_or(Ok(Evicted::default()), |mut kept| kept.remove(chosen, what))
 }
 
 /// From when on results that were used may be needed by a live run, in seconds since 1970: since

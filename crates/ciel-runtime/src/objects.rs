@@ -5,9 +5,11 @@
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use ciel_model::{Content, Failure, FailureKind, Form, Handle, Label, Name, Value, limits};
+use ciel_kept::KeptResults;
+use ciel_model::{Content, Digest, Failure, FailureKind, Form, Handle, Label, Name, Value, limits};
 use ciel_store::{Location, Object, ObjectName, StoreError};
 
 use crate::engine::Engine;
@@ -66,11 +68,21 @@ pub(crate) fn keep(
 /// An object that `maker` made.
 pub(crate) fn made(engine: &Engine, maker: &dyn Display, object: Object) -> Content {
     engine.largest.note(maker, &object);
+    let compares = || engine.compares.load(Ordering::Relaxed);
+    let digest = object
+        .digest
+        .or_else(|| compares().then(|| digest_of(engine, object.name))?);
     Content::File {
         name: Name(object.name.0),
         length: object.length,
-        digest: object.digest,
+        digest,
     }
+}
+
+/// Of a file; none if it cannot be read.
+fn digest_of(engine: &Engine, name: ObjectName) -> Option<Digest> {
+    let path = engine.objects.share(name).ok()?;
+    KeptResults::digest_of(&path).ok()
 }
 
 /// Few bytes in a buffer of their own, rather than in that of all that was received with them.

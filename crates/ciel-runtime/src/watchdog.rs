@@ -67,6 +67,7 @@ fn described(situation: &Situation) -> String {
     };
     match situation {
         Situation::Dormant => "lazy, not demanded".to_string(),
+        Situation::Known => "known by its digest, not demanded".to_string(),
         Situation::Waiting(tasks) => format!("waiting for {}", on(tasks)),
         Situation::Twin(Some(task)) => format!("waiting for the equal call {task}"),
         Situation::Twin(None) => "waiting for an equal call".to_string(),

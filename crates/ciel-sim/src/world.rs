@@ -286,7 +286,10 @@ impl<'a> World<'a> {
             Happening::Act(attempt) => self.act(attempt),
             Happening::Dead(attempt) => self.die(attempt),
             Happening::Hello(worker) => self.say_hello(worker),
-            Happening::LookedUp(attempt) => self.submit(self.results.answer(attempt)),
+            Happening::LookedUp(attempt) => {
+                let answer = self.results.answer(attempt);
+                self.submit(answer);
+            }
             Happening::Tick => self.submit(Event::Ticked),
             Happening::Frontier => self.look_at_frontier(),
             Happening::Fault(index) => self.strike(self.scenario.faults[index].1),

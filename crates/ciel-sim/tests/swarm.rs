@@ -71,6 +71,10 @@ struct Met {
     repeated: u64,
     /// Times that a task released handles.
     released: u64,
+    /// Tasks of whose kept results only the digest was there, and did not run.
+    known: u64,
+    /// Such tasks that ran because the bytes were needed.
+    recomputed: u64,
     /// Children that ran in place.
     called: u64,
     /// Pure tasks that ran twice for a check.
@@ -108,6 +112,8 @@ impl Met {
         self.rolled_back += shown.rolled_back;
         self.repeated += shown.repeated;
         self.released += shown.released;
+        self.known += shown.counts.known;
+        self.recomputed += shown.counts.recomputed;
         self.called += shown.called;
         self.checked += shown.counts.checked;
         self.duplicated += shown.counts.duplicated;
@@ -142,12 +148,14 @@ impl Met {
             self.rolled_back,
             self.released,
             self.called,
+            self.known,
             self.streams[0],
             self.streams[1],
         ];
         assert!(all.iter().all(|count| *count > 50), "{self:?}");
         // Few wait as long as a replay takes while a worker is idle.
         assert!(self.moved > 0, "{self:?}");
+        assert!(self.recomputed > 0, "{self:?}");
         // Few with retries left fail after a task that they have spawned.
         assert!(self.repeated > 10, "{self:?}");
     }

@@ -212,6 +212,13 @@ pub enum Act {
         /// How many outputs it has.
         outputs: u64,
     },
+    /// An earlier run had kept the digest of a task's result, but not all of the bytes.
+    ResultKnown {
+        /// The task, as it is printed.
+        task: String,
+        /// How many outputs it has.
+        outputs: u64,
+    },
     /// A task's result was looked up in vain.
     ResultMissing {
         /// The task, as it is printed.

@@ -316,7 +316,8 @@ impl From<&TaskSummary> for TaskRecord {
             Some(_) => TaskState::Failed,
         };
         let mut moments = summary.story.iter();
-        let kept = moments.any(|(_, moment)| *moment == Moment::Kept);
+        let taken = |moment: &Moment| matches!(moment, Moment::Kept | Moment::Known);
+        let taken = moments.find(|(_, moment)| taken(moment));
         TaskRecord {
             name: summary.label.name.to_string(),
             what: String::from(&*summary.label.what),
@@ -324,8 +325,8 @@ impl From<&TaskSummary> for TaskRecord {
             place: summary.site.to_string(),
             parent: summary.parent.as_ref().map(Label::to_string),
             state,
-            reasons: kept
-                .then(|| Moment::Kept.words().to_string())
+            reasons: taken
+                .map(|(_, moment)| moment.words().to_string())
                 .into_iter()
                 .collect(),
             story: words_of(&summary.story),

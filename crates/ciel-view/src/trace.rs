@@ -119,7 +119,7 @@ impl<W: Write> Tracer<W> {
                 self.handed_over = self.running.get(&name).map(|row| (name, *row));
                 self.end(at, happening, None)?;
             }
-            Moment::Kept | Moment::Duplicated | Moment::Overtaken => {}
+            Moment::Kept | Moment::Known | Moment::Duplicated | Moment::Overtaken => {}
             Moment::Held => self.end_slice(at, happening.label.name, None)?,
             Moment::Finished => self.end(at, happening, None)?,
             Moment::Retried

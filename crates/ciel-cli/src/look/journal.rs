@@ -94,10 +94,7 @@ fn line(entry: &Entry) -> String {
 /// One line about what happened.
 fn words(act: &Act) -> String {
     match act {
-        Act::Snapshot { until, live, tasks } => {
-            let tasks = counted(*tasks, "task");
-            format!("snapshot of the state up to record {until}: {tasks}, {live} of them live")
-        }
+        Act::Snapshot { until, live, tasks } => snapshot(*until, *live, *tasks),
         Act::Began {
             keep_going,
             fail_fast,
@@ -144,7 +141,9 @@ fn words(act: &Act) -> String {
         Act::Failed { failure, .. } => format!("failed: {}", first_line(failure)),
         Act::Lost { task, .. } => format!("{task} lost with its process"),
         Act::Recalled { task } => format!("{task} fetched the inputs of its replay"),
-        Act::ResultFound { .. } | Act::ResultMissing { .. } => looked_up(act),
+        Act::ResultFound { .. } | Act::ResultKnown { .. } | Act::ResultMissing { .. } => {
+            looked_up(act)
+        }
         Act::RolledBack { task, to } => format!("{task} rolled back to action {to}"),
         Act::CopyLost { task } => format!("{task} lost the process that kept its state"),
         Act::CancelRequested { task } => format!("{task} is to be cancelled"),
@@ -160,6 +159,11 @@ fn words(act: &Act) -> String {
         } => wrote(task, stream, *length, beginning),
         Act::Unfinished => "bytes at the end are not a complete record".to_string(),
     }
+}
+
+fn snapshot(until: u64, live: u64, tasks: u64) -> String {
+    let tasks = counted(tasks, "task");
+    format!("snapshot of the state up to record {until}: {tasks}, {live} of them live")
 }
 
 fn opened(act: &Act) -> String {
@@ -223,6 +227,7 @@ fn looked_up(act: &Act) -> String {
     match act {
         Act::ResultMissing { task, reason } => format!("{task} has no kept result: {reason}"),
         Act::ResultFound { task, .. } => format!("{task} took its kept result"),
+        Act::ResultKnown { task, .. } => format!("{task} is known by its digest"),
         _ => unreachable!("the caller has seen that it is a lookup"),
     }
 }

@@ -25,6 +25,10 @@ pub struct CleanOptions {
     /// Only kept results beyond this size in all, those not used for longest first
     #[arg(long, value_name = "SIZE", value_parser = parse_disk_size)]
     pub keep_size: Option<u64>,
+    /// Remove only the bytes of kept results and keep their digests, so that tasks that take them
+    /// as inputs are found as before
+    #[arg(long)]
+    pub bytes_only: bool,
     /// Show what would be removed, and remove nothing
     #[arg(short = 'n', long)]
     pub dry_run: bool,

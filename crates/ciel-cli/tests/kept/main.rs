@@ -2,7 +2,7 @@
 //! task that runs says why, and what is damaged is never used.
 //!
 //! Commands tell on standard error that they ran, which no result depends on. Read first:
-//! `support`; then `appended`, `carrying`, `cleaning`, `compared`, `functions`, `random`,
+//! `support`; then `appended`, `carrying`, `cleaning`, `compared`, `functions`, `known`, `random`,
 //! `sharing`, `tools`, `twice`.
 
 mod appended;
@@ -10,6 +10,7 @@ mod carrying;
 mod cleaning;
 mod compared;
 mod functions;
+mod known;
 mod random;
 mod sharing;
 #[path = "../support/mod.rs"]

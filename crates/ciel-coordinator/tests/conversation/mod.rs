@@ -232,6 +232,12 @@ impl Conversation {
             outputs: vec![Value::inline(Form::Bytes, b"kept".to_vec())],
             printed: true,
         });
+        self.tell(Event::ResultKnown {
+            task: TaskKey(2),
+            attempt: AttemptNumber(0),
+            outputs: vec![Value::inline(Form::Bytes, b"known".to_vec())],
+            printed: false,
+        });
         self.tell(Event::ResultMissing {
             task: TaskKey(2),
             attempt: AttemptNumber(0),

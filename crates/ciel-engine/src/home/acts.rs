@@ -320,6 +320,7 @@ fn speaker(event: &graph::Event) -> Option<AttemptKey> {
         | Event::TaskRefused { .. }
         | Event::TaskRolledBack { .. }
         | Event::ResultFound { .. }
+        | Event::ResultKnown { .. }
         | Event::ResultMissing { .. } => None,
     }
 }

@@ -177,7 +177,9 @@ impl Reading {
                 task: name(task),
                 to: *to,
             },
-            Event::ResultFound { .. } | Event::ResultMissing { .. } => self.looked_up(event),
+            Event::ResultFound { .. } | Event::ResultKnown { .. } | Event::ResultMissing { .. } => {
+                self.looked_up(event)
+            }
         }
     }
 
@@ -186,6 +188,10 @@ impl Reading {
         let name = |task: &TaskKey| self.name(*task);
         match event {
             Event::ResultFound { task, outputs, .. } => Act::ResultFound {
+                task: name(task),
+                outputs: outputs.len() as u64,
+            },
+            Event::ResultKnown { task, outputs, .. } => Act::ResultKnown {
                 task: name(task),
                 outputs: outputs.len() as u64,
             },

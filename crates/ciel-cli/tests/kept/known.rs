@@ -1,0 +1,146 @@
+//! Results that have dropped their bytes: what is known of them suffices until somebody needs them.
+
+use serde_json::Value;
+
+use crate::support::Place;
+use crate::{expect, ran, sample};
+
+/// Three commands in a row, each of which gives more than what stays in memory, and their length.
+/// The first one prints.
+const ROW: &str = r#"
+include "grab";
+a = spawn_exec("shell", {
+    "command": "echo ran a >&2; echo printed by a; cat {in.text} {in.text} > {out.text}",
+    "inputs": {"text": ref("text")}, "outputs": ["text"]}, 1)[0];
+b = spawn_exec("shell", {
+    "command": "echo ran b >&2; cat {in.text} {in.text} > {out.text}",
+    "inputs": {"text": a}, "outputs": ["text"]}, 1)[0];
+c = spawn_exec("shell", {
+    "command": "echo ran c >&2; wc -c < {in.text} | tr -d ' \\n'", "inputs": {"text": b}}, 1)[0];
+return text(c);
+"#;
+
+const OUTPUT: &str = "printed by a\n\"10812\"\n";
+
+/// The row after a run that ended well, of which the bytes were removed.
+fn row_without_bytes() -> Place {
+    let place = Place::new();
+    place.file("text", sample("t", 3));
+    place.file("row.sw", ROW);
+    let first = place.run(&["run", "row.sw"]);
+    expect(&first, 0, &["a", "b", "c"]);
+    assert_eq!(first.stdout, OUTPUT);
+    let cleaned = place.run(&["clean", "--bytes-only"]);
+    let expected = "removed the bytes of 2 kept results, ";
+    assert!(cleaned.stdout.starts_with(expected), "{}", cleaned.stdout);
+    place
+}
+
+fn edit(place: &Place, before: &str, after: &str) {
+    let text = place.read("row.sw");
+    assert!(text.contains(before), "{before}");
+    place.file("row.sw", text.replace(before, after));
+}
+
+#[test]
+fn nothing_runs_whose_bytes_nobody_needs_and_what_it_printed_is_printed() {
+    let place = row_without_bytes();
+    let ended = place.run(&["run", "--kept", "row.sw"]);
+    expect(&ended, 0, &[]);
+    assert_eq!(ended.stdout, OUTPUT);
+    let summary = "3 of 3 kept, 2 known by digest";
+    assert!(ended.stderr.contains(summary), "{}", ended.stderr);
+}
+
+#[test]
+fn edit_at_the_end_runs_those_whose_bytes_are_needed_and_says_why() {
+    let place = row_without_bytes();
+    edit(&place, "tr -d ' \\\\n'", "tr -d '\\\\n '");
+    let ended = place.run(&["run", "--kept", "row.sw"]);
+    expect(&ended, 0, &["a", "b", "c"]);
+    assert_eq!(ended.stdout, OUTPUT);
+    assert!(
+        ended
+            .stderr
+            .contains("0 of 3 kept; echo: bytes removed (2 tasks)"),
+        "{}",
+        ended.stderr
+    );
+    // The bytes are back.
+    edit(&place, "tr -d '\\\\n '", "tr -d ' \\\\n '");
+    expect(&place.run(&["run", "--kept", "row.sw"]), 0, &["c"]);
+}
+
+#[test]
+fn edit_in_the_middle_runs_what_is_before_it_and_the_rest_is_found() {
+    let place = row_without_bytes();
+    edit(&place, "ran b >&2; cat", "ran b >&2; cat -u");
+    let ended = place.run(&["run", "--kept", "row.sw"]);
+    expect(&ended, 0, &["a", "b"]);
+    assert_eq!(ended.stdout, OUTPUT);
+}
+
+#[test]
+fn bytes_are_removed_by_task_and_run_and_reported_as_such() {
+    let place = row_without_bytes();
+    assert_eq!(
+        place.run(&["clean", "--bytes-only"]).stdout,
+        "nothing to remove\n"
+    );
+    edit(&place, "tr -d ' \\\\n'", "tr -d '\\\\n '");
+    expect(
+        &place.run(&["run", "--kept", "row.sw"]),
+        0,
+        &["a", "b", "c"],
+    );
+    let words = ["clean", "--bytes-only", "--task", "echo", "-n", "--json"];
+    let value: Value = serde_json::from_str(&place.run(&words).stdout).unwrap();
+    assert_eq!(value["bytes_only"], true);
+    assert_eq!(value["results"].as_array().unwrap().len(), 2);
+    let of_nothing = ["clean", "--bytes-only", "--task", "nothing"];
+    assert_eq!(place.run(&of_nothing).stdout, "nothing to remove\n");
+    let tasks = place.run(&["ps", "--json"]).stdout;
+    assert!(tasks.contains("\"rerun\":\"bytes removed\""), "{tasks}");
+}
+
+#[test]
+fn result_of_the_job_is_recomputed_if_its_bytes_are_gone() {
+    let place = row_without_bytes();
+    edit(&place, "return text(c);", "return len(text(b));");
+    let ended = place.run(&["run", "--kept", "row.sw"]);
+    expect(&ended, 0, &["a", "b"]);
+    assert_eq!(ended.stdout, OUTPUT.replace("\"10812\"", "10812"));
+}
+
+/// What was taken because of a digest cannot be withdrawn, so a result that turns out to be another
+/// one must not be shown beside it.
+#[test]
+fn recomputed_result_that_differs_fails_the_run_and_the_next_one_continues_from_it() {
+    let place = Place::new();
+    place.file("text", sample("t", 3));
+    place.file("salt", "first\n");
+    // The command reads a file whose name it is not given.
+    let salted = ROW.replace(
+        "cat {in.text} {in.text} > {out.text}\",\n    \"inputs\": {\"text\": ref",
+        "cat {in.text} $(echo sa''lt) > {out.text}\",\n    \"inputs\": {\"text\": ref",
+    );
+    assert_ne!(salted, ROW);
+    place.file("row.sw", salted);
+    expect(&place.run(&["run", "row.sw"]), 0, &["a", "b", "c"]);
+    place.run(&["clean", "--bytes-only"]);
+    place.file("salt", "other\n");
+    edit(&place, "tr -d ' \\\\n'", "tr -d '\\\\n '");
+    let ended = place.run(&["run", "--kept", "row.sw"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let message = "it gave another result than before when it was recomputed";
+    let text = ended
+        .stderr
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(text.contains(message), "{}", ended.stderr);
+    assert!(text.contains("run the command again"), "{}", ended.stderr);
+    let again = place.run(&["run", "row.sw"]);
+    expect(&again, 0, &["b", "c"]);
+    assert!(ran(&again).len() == 2);
+}

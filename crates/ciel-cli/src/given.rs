@@ -59,6 +59,7 @@ pub fn run_options(description: RunDescription, told: &ResumeOptions) -> RunOpti
         duplicates: given.duplicates,
         held_bytes: given.held_bytes,
         store_memory: given.memory_bytes,
+        store_bytes: given.store_bytes,
         trace: told.trace.clone(),
         new: false,
         json: told.json,
@@ -96,6 +97,7 @@ pub fn given(options: &RunOptions) -> GivenOptions {
         duplicates: options.duplicates,
         held_bytes: options.held_bytes,
         memory_bytes: options.store_memory,
+        store_bytes: options.store_bytes,
     }
 }
 
@@ -140,8 +142,7 @@ mod tests {
             "ordered",
             "--shell",
             "strict",
-            "-o",
-            "out.txt",
+            "-oout.txt",
             "--overwrite",
             "--package",
             "a=b.txt",
@@ -159,6 +160,7 @@ mod tests {
             "--check",
             "--duplicates",
             "--held-bytes=3M",
+            "--store-bytes=5M",
             "-m",
             "package.job",
             "-x",

@@ -153,6 +153,7 @@ pub fn settings(
         duplicates: options.duplicates,
         held_bytes: options.held_bytes,
         memory_bytes: options.store_memory,
+        store_bytes: options.store_bytes,
         trace: options.trace.as_deref().map(trace::open).transpose()?,
         given: given::given(options),
     })

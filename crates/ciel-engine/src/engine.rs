@@ -7,11 +7,11 @@
 
 use ciel_coordinator::Coordinator;
 use ciel_graph::{self as graph, Graph};
-use ciel_model::{Label, Micros, SegmentedQueue, StrandKey, TaskKey};
+use ciel_model::{Label, Micros, Name, SegmentedQueue, StrandKey, TaskKey};
 use ciel_node::{AttemptKey, Node, Slot};
 
 use crate::event::{Caller, Effect, Event, Reply, ResultQuery};
-use crate::home::{FromHome, Home, Pressure, effect_of};
+use crate::home::{FromHome, Home, Pressure, SerialUse, effect_of};
 use crate::message::{SiteKey, ToHome};
 use crate::site::{Call, Site};
 
@@ -151,6 +151,26 @@ impl Engine {
     /// submits [`Event::FrontierMoved`] when it has done so.
     pub fn bound_output(&mut self, bound_bytes: u64) {
         self.home.bound_output(bound_bytes);
+    }
+
+    /// From now on tasks wait while the files of the run take much of so many bytes of the disk, as
+    /// [`note_present`](Self::note_present) says. The caller does the same as for
+    /// [`bound_output`](Self::bound_output).
+    pub fn bound_room(&mut self, budget_bytes: u64) {
+        self.home.bound_room(budget_bytes);
+    }
+
+    /// So many bytes of the run's files are on the disk now. What becomes of it does so in the next
+    /// event.
+    pub fn note_present(&mut self, bytes: u64) {
+        self.home.note_present(bytes, &mut self.from_home);
+    }
+
+    /// What the serial program would hold on the disk where it runs a task; none if the task is
+    /// not the first of those that have not ended, or if the room is not bounded. Only the caller
+    /// knows which objects are `on_disk`.
+    pub fn serial_use(&mut self, task: Name, on_disk: impl Fn(Name) -> bool) -> Option<SerialUse> {
+        self.home.serial_use(task, on_disk)
     }
 
     /// How it stands with output that waits, if that is bounded.

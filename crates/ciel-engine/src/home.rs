@@ -10,6 +10,8 @@ mod backpressure;
 mod holds;
 mod pauses;
 mod placement;
+mod pressed;
+mod room;
 mod translate;
 
 use ciel_coordinator::Coordinator;
@@ -22,6 +24,8 @@ use crate::message::{Offer, SiteKey, ToHome, ToSite};
 pub use backpressure::Pressure;
 use holds::Holds;
 use placement::{After, Placement, Stage};
+pub use pressed::SerialUse;
+use room::Room;
 pub(crate) use translate::effect_of;
 use translate::{Translated, translate};
 
@@ -44,6 +48,8 @@ pub struct Home {
     begun_in: Option<AttemptKey>,
     /// Which tasks are held, if output that waits behind the frontier is bounded.
     holds: Option<Box<Holds>>,
+    /// What the run's files take of the disk, if that is bounded.
+    room: Option<Box<Room>>,
     /// The attempt that waits for nothing in this event.
     asks: Option<AttemptKey>,
 }
@@ -57,6 +63,7 @@ impl Home {
             actions: Vec::new(),
             begun_in: None,
             holds: None,
+            room: None,
             asks: None,
         }
     }
@@ -129,6 +136,7 @@ impl Home {
                 self.placement.advance(attempt, stage);
             }
             Translated::Effect(effect) => {
+                self.note_effect(&effect);
                 let is_last = matches!(effect, Effect::JobEnded(_));
                 out.push_back(FromHome::Do(effect));
                 let sites = self.placement.sites().filter(|_| is_last);

@@ -4,6 +4,7 @@
 
 mod backpressure;
 mod house;
+mod room;
 
 use ciel_engine::{Alive, Caller, Event};
 use ciel_graph as graph;

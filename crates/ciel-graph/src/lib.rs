@@ -12,6 +12,7 @@ mod checkpoint;
 mod deduplicated;
 mod duplicate;
 pub mod event;
+mod first;
 mod first_of;
 #[cfg(test)]
 mod for_tests;
@@ -53,6 +54,7 @@ pub use event::{
     Action, Assignment, Carriage, Checkpoint, Continuation, Entry, Event, Happening, JobOutcome,
     Output, Policy, Step, StrandChange, StreamInput, TaskSummary, Until, Wait,
 };
+pub use first::First;
 pub use functions::FunctionCounts;
 pub use graph::Graph;
 pub use second_runs::{Comparison, Given};

@@ -206,7 +206,7 @@ impl Graph {
     }
 
     /// The task that begins at a mark; none where one ends.
-    fn begins_at(&self, mark: Mark) -> Option<TaskKey> {
+    pub(crate) fn begins_at(&self, mark: Mark) -> Option<TaskKey> {
         let key = *self.owners.0.get(mark.index())?;
         let task = self.tasks.get(&key)?;
         (task.strand.begin == mark).then_some(key)

@@ -302,6 +302,11 @@ impl OrderedStream {
         self.open_place(strand).is_ok()
     }
 
+    /// Whether the frontier has not passed a strand: it has a place, or has ended behind others.
+    pub fn knows(&self, strand: StrandKey) -> bool {
+        self.strands.find(strand).is_some()
+    }
+
     /// Bytes of this strand alone in memory that are not released; 0 if it has no place.
     pub fn held_by(&self, strand: StrandKey) -> u64 {
         let body = self

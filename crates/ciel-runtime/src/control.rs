@@ -111,7 +111,8 @@ fn waiting(engine: &Engine) -> WaitingRecord {
     let pressure = core.engine().pressure();
     WaitingRecord {
         held: pressure.map(|now| HeldRecord {
-            bound_bytes: now.bound_bytes,
+            bound_bytes: (now.bound_bytes < u64::MAX).then_some(now.bound_bytes),
+            room_is_scarce: now.room_is_scarce,
             tasks: now.held as u64,
             paused: now.paused as u64,
             ever_paused: now.ever_paused,
@@ -279,7 +280,11 @@ fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<Str
             )
         }
         Situation::Ready(_) if core.engine().is_held(attempt_of(view)) => {
-            let reason = "held: more output than --held-bytes waits before it is its turn";
+            let pressure = core.engine().pressure();
+            let reason = match pressure.is_some_and(|now| now.room_is_scarce) {
+                true => "held: the run's files take most of what --store-bytes allows",
+                false => "held: more output than --held-bytes waits before it is its turn",
+            };
             (TaskState::Waiting, vec![reason.into()])
         }
         Situation::Ready(_) => {

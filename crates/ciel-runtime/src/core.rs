@@ -12,12 +12,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
 use ciel_coordinator::Coordinator;
-use ciel_engine::{Action, Attempt, Caller, Effect, Engine, Event, Reply};
+use ciel_engine::{Action, Attempt, Caller, Effect, Engine, Event, Reply, SerialUse};
 use ciel_graph::{self as graph, Assignment, Counts, Entry, Graph, JobOutcome};
 use ciel_model::{Handle, KeyTable, Label, Micros, Name, StrandKey, TaskKey};
 use ciel_node::{AttemptKey, Node, WorkerKey};
 use ciel_ordered::Sink;
 use ciel_skywriting::machine::Machine;
+use ciel_store::{ObjectName, RunFolder};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -103,6 +104,8 @@ pub(crate) struct Core {
     stops: Arc<AtomicU64>,
     /// A thread sleeps, and there is no turn for it.
     thread_is_idle: Arc<AtomicBool>,
+    /// The folder whose bytes on the disk are bounded, if they are.
+    bounded: Option<Arc<RunFolder>>,
     effects: Vec<Effect>,
     orders: UnboundedSender<Order>,
     /// To the thread of kept results.
@@ -140,6 +143,7 @@ impl Core {
             unplaced: Vec::new(),
             stops: Arc::default(),
             thread_is_idle: Arc::default(),
+            bounded: None,
             effects: Vec::new(),
             orders,
             kept,
@@ -151,6 +155,19 @@ impl Core {
     /// From now on tasks are held while more than so many bytes of output wait.
     pub(crate) fn bound_output(&mut self, bound_bytes: u64) {
         self.engine.bound_output(bound_bytes);
+    }
+
+    /// From now on tasks are held while the files in that folder take much of so many bytes.
+    pub(crate) fn bound_room(&mut self, budget_bytes: u64, folder: Arc<RunFolder>) {
+        self.engine.bound_room(budget_bytes);
+        self.bounded = Some(folder);
+    }
+
+    /// What the serial program would hold on the disk where it runs a task, if it is at that task.
+    pub(crate) fn serial_use(&mut self, task: Name) -> Option<SerialUse> {
+        let folder = self.bounded.as_ref()?;
+        let is_on_disk = |name: Name| folder.objects().is_on_disk(ObjectName(name.0));
+        self.engine.serial_use(task, is_on_disk)
     }
 
     /// Submits an event without a caller.
@@ -165,6 +182,9 @@ impl Core {
         let is_look = matches!(event, Event::FrontierMoved { .. });
         self.follow(&event);
         let mut effects = std::mem::take(&mut self.effects);
+        if let Some(folder) = &self.bounded {
+            self.engine.note_present(folder.disk_bytes());
+        }
         let reply = self.engine.tell(now, event, caller, &mut effects);
         if let Some(task) = speaker.filter(|_| !matches!(reply, Reply::Continue { .. })) {
             self.pids.remove(&task);

@@ -53,6 +53,8 @@ pub(crate) struct Engine {
     pub(crate) objects: Arc<dyn ObjectStore>,
     /// The largest of them.
     pub(crate) largest: Largest,
+    /// Bytes of the disk that they and waiting output may take.
+    pub(crate) store_bytes: u64,
     pub(crate) observer: Arc<dyn Observer>,
     pub(crate) registry: Registry,
     pub(crate) programs: Programs,
@@ -126,9 +128,12 @@ impl Engine {
         folder: Arc<RunFolder>,
         equipment: Equipment,
         kept: Persistence,
-        core: Core,
+        mut core: Core,
     ) -> Engine {
+        let store_bytes = settings.store_budget(&folder);
+        core.bound_room(store_bytes, folder.clone());
         Engine {
+            store_bytes,
             journal: kept.journal,
             before: core.state().now(),
             released: Mutex::new(kept.released),

@@ -22,7 +22,7 @@ use crate::observer::{Progress, Report};
 use crate::spawning::{ProcessEvent, Spawning};
 use crate::watchdog::Watchdog;
 use crate::workers::Workers;
-use crate::{control, exports, objects, processes, second_runs};
+use crate::{control, exports, objects, processes, room, second_runs};
 
 /// Orders that are performed together with a first one before anything else is looked at.
 const FURTHER_ORDERS_MAX: usize = 64;
@@ -222,7 +222,10 @@ impl IoThread {
             return;
         }
         let engine = self.engine.clone();
-        let remove = move || objects::release(&engine, name);
+        let remove = move || {
+            objects::release(&engine, name);
+            room::note_freed(&engine);
+        };
         match &self.engine.journal {
             Some(journal) => journal.after(journal.appended(), Box::new(remove)),
             None => remove(),

@@ -44,7 +44,9 @@ use crate::choice::seconds_now;
 use crate::engine::Engine;
 use crate::executors::call::Call;
 use crate::kept::{EndedTask, Request, StagedContent, StagedOutput};
+use crate::largest::Maker;
 use crate::layout::{IDENTITIES, KEPT};
+use crate::objects;
 use crate::{ordered_files, output, second_runs, tools};
 
 /// How long a result may wait for others to be kept with it.
@@ -415,7 +417,7 @@ impl Keeper<'_> {
         let objects = &self.engine.objects;
         let adopted = objects.adopt_known(ObjectName(name.0), &path, digest);
         let object = adopted.ok()?;
-        Some(crate::objects::made(self.engine, &query.label, object))
+        objects::made(self.engine, &Maker::Task(&query.label), object).ok()
     }
 
     fn begin(&mut self, query: &ResultQuery) {

@@ -2,10 +2,27 @@
 //!
 //! It does not know the store; whoever makes an object says so here. Read next: `store_view`.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ciel_model::Label;
 use ciel_store::{Object, ObjectName};
+
+/// Who makes an object.
+pub(crate) enum Maker<'a> {
+    Task(&'a Label),
+    /// It is the copy of a user's file, or a list of such.
+    File(&'a dyn Display),
+}
+
+impl Display for Maker<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Maker::Task(label) => label.fmt(f),
+            Maker::File(file) => file.fmt(f),
+        }
+    }
+}
 
 /// Objects that are remembered.
 const LARGEST_MAX: usize = 10;

@@ -60,6 +60,7 @@ mod references;
 mod released;
 mod reruns;
 mod retention;
+mod room;
 mod run;
 mod script;
 mod script_host;

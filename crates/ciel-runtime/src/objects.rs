@@ -3,7 +3,6 @@
 //! Small ones stay in memory, larger ones go to the [`ciel_store::ObjectStore`] of the run. It does
 //! not know why a task needs them, nor where the store keeps them.
 
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -13,37 +12,66 @@ use ciel_model::{Content, Digest, Failure, FailureKind, Form, Handle, Label, Nam
 use ciel_store::{Location, Object, ObjectName, StoreError};
 
 use crate::engine::Engine;
+use crate::largest::Maker;
+use crate::room::{self, NoRoom};
 
 /// The store could not do what was asked.
 #[derive(Debug)]
-pub(crate) struct ObjectError(pub(crate) StoreError);
+pub(crate) enum ObjectError {
+    Store(StoreError),
+    /// The run's budget does not suffice.
+    NoRoom(NoRoom),
+}
 
 impl std::fmt::Display for ObjectError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
+        match self {
+            ObjectError::Store(error) => error.fmt(f),
+            ObjectError::NoRoom(error) => error.fmt(f),
+        }
     }
 }
 
 impl From<StoreError> for ObjectError {
     fn from(error: StoreError) -> Self {
-        ObjectError(error)
+        ObjectError::Store(error)
+    }
+}
+
+impl From<NoRoom> for ObjectError {
+    fn from(error: NoRoom) -> Self {
+        ObjectError::NoRoom(error)
     }
 }
 
 impl ObjectError {
+    /// Has the engine heed it: it may hinder a run that is recorded, so the machines must be free.
+    pub(crate) fn heed(&self, engine: &Engine) {
+        if let ObjectError::Store(error) = self {
+            engine.heed(error);
+        }
+    }
+
     /// The failure of the task that wanted it. It hinders a run that is recorded, so the machines
     /// must be free.
     pub(crate) fn failure(&self, engine: &Engine, task: &Label) -> Failure {
-        engine.heed(&self.0);
-        let kind = match self.0 {
+        let error = match self {
+            ObjectError::Store(error) => error,
+            ObjectError::NoRoom(error) => {
+                let failure = Failure::new(FailureKind::DiskFull, task.clone(), error.to_string());
+                return failure.with_hint(room::HINT);
+            }
+        };
+        self.heed(engine);
+        let kind = match error {
             StoreError::Full { .. } | StoreError::DiskFull { .. } => FailureKind::DiskFull,
             StoreError::UnknownObject { .. }
             | StoreError::DamagedObject { .. }
             | StoreError::ChangedObject { .. } => FailureKind::ObjectLost,
             _ => FailureKind::TaskError,
         };
-        let failure = Failure::new(kind, task.clone(), self.0.to_string());
-        match self.0.hint() {
+        let failure = Failure::new(kind, task.clone(), error.to_string());
+        match error.hint() {
             Some(hint) => failure.with_hint(hint),
             None => failure,
         }
@@ -54,7 +82,7 @@ impl ObjectError {
 /// `name` returns.
 pub(crate) fn keep(
     engine: &Engine,
-    maker: &dyn Display,
+    maker: &Maker<'_>,
     name: impl FnOnce() -> Name,
     bytes: Bytes,
 ) -> Result<Content, ObjectError> {
@@ -62,21 +90,26 @@ pub(crate) fn keep(
         return Ok(Content::Inline(own(bytes)));
     }
     let object = engine.objects.put(ObjectName(name().0), &bytes)?;
-    Ok(made(engine, maker, object))
+    made(engine, maker, object)
 }
 
-/// An object that `maker` made.
-pub(crate) fn made(engine: &Engine, maker: &dyn Display, object: Object) -> Content {
+/// An object that `maker` made; an error, and gone, if it does not fit.
+pub(crate) fn made(
+    engine: &Engine,
+    maker: &Maker<'_>,
+    object: Object,
+) -> Result<Content, ObjectError> {
+    room::check(engine, maker, &object)?;
     engine.largest.note(maker, &object);
     let compares = || engine.compares.load(Ordering::Relaxed);
     let digest = object
         .digest
         .or_else(|| compares().then(|| digest_of(engine, object.name))?);
-    Content::File {
+    Ok(Content::File {
         name: Name(object.name.0),
         length: object.length,
         digest,
-    }
+    })
 }
 
 /// Of a file; none if it cannot be read.
@@ -116,7 +149,7 @@ pub(crate) fn as_if_adopted(engine: &Engine, name: Name, path: &Path) -> Content
 /// Takes over a scratch file that `maker` wrote under `name`, or its bytes if they are few.
 pub(crate) fn adopt(
     engine: &Engine,
-    maker: &dyn Display,
+    maker: &Maker<'_>,
     name: Name,
     path: &Path,
 ) -> Result<Content, ObjectError> {
@@ -128,7 +161,7 @@ pub(crate) fn adopt(
         return Ok(Content::Inline(bytes));
     }
     let object = engine.objects.adopt(ObjectName(name.0), path)?;
-    Ok(made(engine, maker, object))
+    made(engine, maker, object)
 }
 
 /// The bytes of an object.
@@ -176,7 +209,7 @@ pub(crate) fn json(engine: &Engine, content: &Content) -> Result<Json, PlainErro
         return Ok(Json::Text(text));
     };
     let put = engine.objects.put(name, text.as_bytes());
-    let length = put.map_err(ObjectError)?.length;
+    let length = put.map_err(ObjectError::Store)?.length;
     Ok(Json::Object { name, length })
 }
 
@@ -200,7 +233,9 @@ pub(crate) fn plain_bytes(engine: &Engine, value: &Value<Handle>) -> Result<Byte
         | Form::Other(_) => Ok(load(engine, &value.content)?),
         Form::Skywriting => match json(engine, &value.content)? {
             Json::Text(text) => Ok(text.into()),
-            Json::Object { name, .. } => Ok(engine.objects.map(name).map_err(ObjectError)?),
+            Json::Object { name, .. } => {
+                Ok(engine.objects.map(name).map_err(ObjectError::Store)?)
+            }
         },
     }
 }
@@ -227,7 +262,9 @@ pub(crate) fn plain_path(
             Json::Object { name, .. } => name,
         },
     };
-    Ok(Some(engine.objects.share(name).map_err(ObjectError)?))
+    Ok(Some(
+        engine.objects.share(name).map_err(ObjectError::Store)?,
+    ))
 }
 
 fn check_plain(value: &Value<Handle>) -> Result<(), PlainError> {

@@ -88,12 +88,8 @@ pub(crate) fn run_thread(engine: &Engine) -> Result<(), Closed> {
 
 /// Lets tasks go that are held until the frontier has moved; it `rests` where it is.
 fn tell_of_frontier(engine: &Engine, rests: bool) {
-    if engine.settings.output_bound().is_some() {
-        engine.with(|core, now| {
-            if core.engine().has_held() {
-                core.tell(now, Event::FrontierMoved { rests });
-            }
-        });
+    if engine.lock().engine().has_held() {
+        engine.with(|core, now| core.tell(now, Event::FrontierMoved { rests }));
     }
 }
 

@@ -27,6 +27,7 @@ use crate::executors::{shell, words};
 use crate::failures;
 use crate::keeper;
 use crate::kept::{self, Request};
+use crate::largest::Maker;
 use crate::objects;
 use crate::ordered_files;
 use crate::output;
@@ -443,7 +444,7 @@ fn gather(
             None => desk.output_path(index)?,
         };
         let name = label.name.output(u64::from(index));
-        let content = objects::adopt(engine, label, name, &path)
+        let content = objects::adopt(engine, &Maker::Task(label), name, &path)
             .map_err(|trouble| Box::new(trouble.failure(engine, label)))?;
         outputs.push(Output::Value(Value {
             form: Form::Bytes,

@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::engine::Engine;
 use crate::executors::Executor;
+use crate::largest::Maker;
 use crate::objects;
 use crate::ordered_files;
 use crate::script::{self, Earlier, Script, assigned};
@@ -120,9 +121,9 @@ impl Host for ScriptHost<'_> {
         let part = self.constructed.1;
         self.constructed.1 += 1;
         let name = || self.label.name.construct(action).construct(part.into());
-        let content = objects::keep(self.engine, self.label, name, bytes.into());
+        let content = objects::keep(self.engine, &Maker::Task(self.label), name, bytes.into());
         let content = content.map_err(|error| {
-            self.engine.heed(&error.0);
+            error.heed(self.engine);
             error.to_string()
         })?;
         self.make(Value {

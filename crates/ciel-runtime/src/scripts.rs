@@ -20,6 +20,7 @@ use crate::executors::{Executor, Launch};
 use crate::failures;
 use crate::keeper::{self, Stepped};
 use crate::kept::{EndedTask, Segment};
+use crate::largest::Maker;
 use crate::objects;
 use crate::promotion::{not_promoted, promote, run_for_others};
 use crate::script::{self, Past, Script, ScriptWritten};
@@ -127,7 +128,7 @@ impl coroutine::Host for Engine {
     ) -> Result<Value<Handle>, Box<Failure>> {
         let label = &assignment.label;
         let bytes = json.to_string().into();
-        let content = objects::keep(self, label, || label.name.output(0), bytes)
+        let content = objects::keep(self, &Maker::Task(label), || label.name.output(0), bytes)
             .map_err(|error| Box::new(error.failure(self, label)))?;
         Ok(Value {
             form: Form::Json,
@@ -286,7 +287,8 @@ fn block(engine: &Engine, script: &mut Script, on: &[ScriptHandle], acts: &mut V
     }
     let may_go_back = script.assignment().descriptor.options.retries > 0;
     let made = engine.folder.budget().counts().made();
-    let is_pressed = script.is_pressed(made) && !may_go_back;
+    let is_bounded = engine.settings.store_bytes.is_some();
+    let is_pressed = (is_bounded || script.is_pressed(made)) && !may_go_back;
     let keep = match script.machine.compact(is_pressed) {
         None => Kept::All,
         Some(Compacted { kept, dropped }) => {

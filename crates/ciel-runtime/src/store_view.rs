@@ -11,7 +11,6 @@ use crate::largest::Large;
 /// The bytes of the run's objects and of its waiting output at this moment.
 pub(crate) fn store_record(engine: &Engine) -> StoreRecord {
     let counts = engine.folder.budget().counts();
-    let limit = engine.folder.budget().limit();
     let memory = engine.folder.objects().memory_use();
     let largest = engine.largest.all();
     StoreRecord {
@@ -21,7 +20,8 @@ pub(crate) fn store_record(engine: &Engine) -> StoreRecord {
         released_bytes: counts.released(),
         present_bytes: counts.present(),
         peak_bytes: counts.peak,
-        limit_bytes: (limit < u64::MAX).then_some(limit),
+        disk_bytes: engine.folder.disk_bytes(),
+        limit_bytes: (engine.store_bytes < u64::MAX).then_some(engine.store_bytes),
         memory_bytes: memory.present,
         memory_peak_bytes: memory.peak,
         memory_limit_bytes: memory.limit,

@@ -19,6 +19,7 @@ use ciel_skywriting::wire::LoadError;
 use crate::engine::Engine;
 use crate::executors::Executor;
 use crate::executors::request::Request;
+use crate::largest::Maker;
 use crate::objects::{self, ObjectError};
 use crate::script::{Script, handle, handles};
 use crate::{options, programs};
@@ -44,7 +45,7 @@ pub(crate) fn answer(engine: &Engine, resolution: Resolution) -> Answer {
 }
 
 fn lost(engine: &Engine, trouble: &ObjectError) -> Thrown {
-    engine.heed(&trouble.0);
+    trouble.heed(engine);
     Thrown {
         kind: FailureKind::ObjectLost.code().to_string(),
         message: trouble.to_string(),
@@ -85,8 +86,9 @@ pub(crate) fn outputs(
         Returned::Delegated(to) => Output::Delegate(handle(to)),
         Returned::Value { bytes, references } => {
             let name = || assignment.label.name.output(0);
-            let content = objects::keep(engine, &assignment.label, name, bytes.into())
-                .map_err(|trouble| Box::new(trouble.failure(engine, &assignment.label)))?;
+            let content =
+                objects::keep(engine, &Maker::Task(&assignment.label), name, bytes.into())
+                    .map_err(|trouble| Box::new(trouble.failure(engine, &assignment.label)))?;
             let references = handles(&references);
             Output::Value(Value {
                 form: Form::Skywriting,

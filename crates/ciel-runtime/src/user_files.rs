@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::engine::Engine;
 use crate::file_stamp::FileStamp;
 use crate::kept::{Request, send};
+use crate::largest::Maker;
 use crate::objects::{self, ObjectError};
 use crate::settings::Package;
 
@@ -58,7 +59,7 @@ pub(crate) fn bring_in(engine: &Engine, path: &Path) -> io::Result<Value<Handle>
     copy_in(engine, name_of(path), path, wanted).map_err(|trouble| match trouble {
         CopyError::File(error) => error,
         CopyError::Store(trouble) => {
-            engine.heed(&trouble.0);
+            trouble.heed(engine);
             io::Error::other(trouble.to_string())
         }
     })
@@ -68,11 +69,16 @@ pub(crate) fn bring_in(engine: &Engine, path: &Path) -> io::Result<Value<Handle>
 pub(crate) fn index_of(engine: &Engine, paths: &[PathBuf]) -> io::Result<Value<Handle>> {
     let list: Vec<_> = (0..paths.len()).map(|at| json!({"$ref": at})).collect();
     let bytes = json!(list).to_string().into();
-    let content =
-        objects::keep(engine, &"package", || name_of_index(paths), bytes).map_err(|trouble| {
-            engine.heed(&trouble.0);
-            io::Error::other(trouble.to_string())
-        })?;
+    let content = objects::keep(
+        engine,
+        &Maker::File(&"package"),
+        || name_of_index(paths),
+        bytes,
+    )
+    .map_err(|trouble| {
+        trouble.heed(engine);
+        io::Error::other(trouble.to_string())
+    })?;
     Ok(Value {
         form: Form::Json,
         content,
@@ -126,7 +132,7 @@ fn copy_in(
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes).map_err(CopyError::File)?;
             expect_unchanged(&file, stamp).map_err(CopyError::File)?;
-            objects::keep(engine, &path.display(), || name, bytes.into())
+            objects::keep(engine, &Maker::File(&path.display()), || name, bytes.into())
                 .map_err(CopyError::Store)?
         }
         false => copy_large(engine, name, path, (&mut file, stamp))?,
@@ -180,7 +186,7 @@ fn copy_large(
     let whole = copied.and_then(|()| expect_unchanged(file, stamp).map_err(CopyError::File));
     whole
         .and_then(|()| {
-            let adopted = objects::adopt(engine, &path.display(), name, &scratch);
+            let adopted = objects::adopt(engine, &Maker::File(&path.display()), name, &scratch);
             adopted.map_err(CopyError::Store)
         })
         .inspect(|content| engine.folder.budget().count_moved(content.length()))

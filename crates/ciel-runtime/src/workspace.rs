@@ -158,7 +158,7 @@ impl<'a> TaskWorkspace<'a> {
     pub(crate) fn heed_inputs(&self) {
         for value in &self.inputs {
             if let Err(trouble) = objects::whole_path(self.engine, &value.content) {
-                self.engine.heed(&trouble.0);
+                trouble.heed(self.engine);
             }
         }
     }
@@ -390,7 +390,7 @@ impl Workspace for TaskWorkspace<'_> {
         }
         let allowed = self.engine.folder.scratch().allow_running(&path);
         allowed.map(|()| path).map_err(|error| {
-            let failure = ObjectError(error).failure(self.engine, &self.assignment.label);
+            let failure = ObjectError::Store(error).failure(self.engine, &self.assignment.label);
             self.remember(failure)
         })
     }
@@ -458,7 +458,7 @@ impl Workspace for TaskWorkspace<'_> {
         let scratch = self.engine.folder.scratch();
         let made = scratch.folder(task.0, attempt.0, &format!("folder.{name}"));
         let folder = made.map_err(|error| {
-            let failure = ObjectError(error).failure(self.engine, &self.assignment.label);
+            let failure = ObjectError::Store(error).failure(self.engine, &self.assignment.label);
             self.remember(failure)
         })?;
         self.packed.insert(index, folder.clone());
@@ -470,7 +470,7 @@ impl Workspace for TaskWorkspace<'_> {
         let scratch = self.engine.folder.scratch();
         let written = scratch.write(name.0, attempt.0, what, bytes);
         written.map_err(|error| {
-            let failure = ObjectError(error).failure(self.engine, &self.assignment.label);
+            let failure = ObjectError::Store(error).failure(self.engine, &self.assignment.label);
             self.remember(failure)
         })
     }

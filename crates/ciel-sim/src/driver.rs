@@ -42,6 +42,7 @@ impl World<'_> {
         self.trace.add(self.now, "engine <-", &(caller, &event));
         let mut effects = Vec::new();
         let record = self.kept.records.all().len();
+        self.change_room();
         let reply = self.engine.tell(self.now, event, caller, &mut effects);
         self.note_ended(record, &effects);
         self.trace.add(self.now, "reply", &reply);

@@ -49,6 +49,7 @@ impl FromStr for Scenario {
             check: false,
             stragglers: false,
             held_bytes: None,
+            scarce: None,
             tasks: Vec::new(),
             faults: Vec::new(),
             expectations: Vec::new(),
@@ -81,6 +82,7 @@ fn read_line(scenario: &mut Scenario, line: &str) -> Option<()> {
         "check" => scenario.check = true,
         "stragglers" => scenario.stragglers = true,
         "held-bytes" => scenario.held_bytes = Some(rest.parse().ok()?),
+        "scarce" => scenario.scarce = Some(rest.parse().ok()?),
         "task" => {
             let task = read_task(&scenario.tasks, rest)?;
             scenario.tasks.push(task);
@@ -227,6 +229,9 @@ impl fmt::Display for Scenario {
         }
         if let Some(bytes) = self.held_bytes {
             writeln!(f, "held-bytes {bytes}")?;
+        }
+        if let Some(events) = self.scarce {
+            writeln!(f, "scarce {events}")?;
         }
         for (index, task) in self.tasks.iter().enumerate() {
             let acts: Vec<String> = task.acts.iter().map(write_act).collect();

@@ -7,6 +7,7 @@ use ciel_engine::Event;
 use ciel_graph::{self as graph, Continuation, Wait};
 use ciel_node::{AttemptKey, Slot};
 
+use crate::setup::BUDGET_BYTES;
 use crate::world::{Happening, Mood, World};
 
 impl World<'_> {
@@ -60,6 +61,18 @@ impl World<'_> {
             process.mood = Mood::Acting;
             self.schedule_soon(Happening::Act(attempt));
         }
+    }
+
+    /// The disk has room or has none, in turns of so many events as the scenario says.
+    pub(crate) fn change_room(&mut self) {
+        let Some(events) = self.scenario.scarce else {
+            return;
+        };
+        let turn = self.room.events.checked_div(events).unwrap_or(0);
+        self.room.events += 1;
+        let is_scarce = turn.is_multiple_of(2);
+        self.engine
+            .note_present(if is_scarce { BUDGET_BYTES } else { 0 });
     }
 
     /// While tasks are held, the engine hears of the frontier soon after each event.

@@ -13,11 +13,17 @@ use crate::program::Scenario;
 /// Microseconds for which a task runs at least before it may be a straggler.
 const STRAGGLER_US: u64 = 200;
 
+/// A budget that is used up, or not used.
+pub(crate) const BUDGET_BYTES: u64 = 100;
+
 /// The engine of a scenario with that state, in which nothing runs.
 pub(crate) fn engine_of(scenario: &Scenario, coordinator: Coordinator) -> Engine {
     let mut engine = Engine::new(coordinator, Node::new(capacity_of(scenario)));
     if let Some(bound_bytes) = scenario.held_bytes {
         engine.bound_output(bound_bytes);
+    }
+    if scenario.scarce.is_some() {
+        engine.bound_room(BUDGET_BYTES);
     }
     engine
 }

@@ -84,6 +84,8 @@ pub(crate) struct Room {
     pub(crate) is_scheduled: bool,
     /// Most bytes that waited after an event.
     pub(crate) waiting_bytes_max: u64,
+    /// Events so far.
+    pub(crate) events: u64,
 }
 
 /// A world in which one scenario runs.

@@ -42,6 +42,32 @@ fn random_scenarios_with_bounded_output_agree_with_the_serial_program_and_end() 
     );
 }
 
+/// Turns that are tried: a disk that has never room, and room that comes and goes.
+const SCARCE_EVENTS: [u64; 4] = [0, 1, 7, 40];
+
+/// Whatever has not begun is held while the disk has no room, but for the first task; tasks that
+/// were offered before are withdrawn. Engines die in the middle.
+#[test]
+fn random_scenarios_without_room_agree_with_the_serial_program_and_end() {
+    let (mut held, mut crashes) = (0, 0);
+    for seed in 0..SEEDS / 2 {
+        let mut scenario = scenario(seed);
+        scenario.scarce = Some(SCARCE_EVENTS[seed as usize % SCARCE_EVENTS.len()]);
+        match run(&scenario) {
+            Ok(shown) => {
+                held += shown.pressure.map_or(0, |pressure| pressure.ever_held);
+                crashes += shown.crashes;
+            }
+            Err(_) => {
+                let least = shrink(&scenario);
+                let told = run(&least).unwrap_err();
+                panic!("seed {seed}: {}\n\n{least}", told.0);
+            }
+        }
+    }
+    assert!(held > 500 && crashes > 25, "{held} {crashes}");
+}
+
 /// A root that spawns many writers; the first one computes for long before it writes.
 fn many_writers(held_bytes: &str) -> Scenario {
     let spawns = "spawn 1; ".to_string() + &"spawn 2; ".repeat(300);

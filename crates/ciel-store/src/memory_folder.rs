@@ -36,6 +36,13 @@ pub struct MemoryUse {
     pub limit: u64,
 }
 
+impl MemoryUse {
+    fn add(&mut self, length: u64) {
+        self.present += length;
+        self.peak = self.peak.max(self.present);
+    }
+}
+
 /// Objects and files being written, in memory.
 #[derive(Debug)]
 pub(crate) struct MemoryFolder {
@@ -97,11 +104,23 @@ impl MemoryFolder {
         self.used().reserved.remove(name).is_some()
     }
 
+    /// A file that was being written is complete, and counted as an object.
+    pub(crate) fn complete(&self, name: &str, length: u64) {
+        let mut used = self.used();
+        used.reserved.remove(name);
+        used.counts.add(length);
+    }
+
+    /// A complete file has not become an object.
+    pub(crate) fn give_back(&self, name: &str, length: u64) {
+        let mut used = self.used();
+        used.counts.present = used.counts.present.saturating_sub(length);
+        used.reserved.insert(name.to_owned(), length);
+    }
+
     /// An object is here.
     pub(crate) fn add(&self, length: u64) {
-        let counts = &mut self.used().counts;
-        counts.present += length;
-        counts.peak = counts.peak.max(counts.present);
+        self.used().counts.add(length);
     }
 
     /// An object is here no more.

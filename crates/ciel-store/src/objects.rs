@@ -74,6 +74,14 @@ impl FileObjects {
             .map_or(MemoryUse::default(), MemoryFolder::counts)
     }
 
+    /// Whether an object takes room on the disk: it is not in memory, nor another name of the file
+    /// of a kept result. False of one that is unknown.
+    pub fn is_on_disk(&self, name: ObjectName) -> bool {
+        let contents = self.contents();
+        let content = contents.get(&name);
+        content.is_some_and(|content| !content.in_memory && content.kind != Kind::Kept)
+    }
+
     pub(crate) fn memory(&self) -> Option<&MemoryFolder> {
         self.memory.get().map(Arc::as_ref)
     }
@@ -169,7 +177,7 @@ impl FileObjects {
         let length = finished.length;
         let mut contents = self.contents();
         if let Some(held) = contents.get(&name) {
-            self.budget.refund(kind, length);
+            self.refund(kind, finished);
             let object = same_length(name, held, length)?;
             self.scratch
                 .directory_of(finished)
@@ -177,7 +185,7 @@ impl FileObjects {
             return Ok(object);
         }
         self.move_in_place(finished, &name.to_string())
-            .inspect_err(|_| self.budget.refund(kind, length))?;
+            .inspect_err(|_| self.refund(kind, finished))?;
         let content = Content {
             in_memory: finished.in_memory,
             ..Content::written(length, kind, digest)
@@ -211,11 +219,28 @@ impl FileObjects {
             directory.remove_all(target)?;
             scratch.move_to(&finished.name, directory, target)?;
         }
-        if let Some(memory) = self.memory().filter(|_| finished.in_memory) {
-            memory.unreserve(&finished.name);
-            memory.add(finished.length);
-        }
         Ok(())
+    }
+
+    /// Charges what a finished file takes. One in memory is known as such before it is charged, so
+    /// it never seems to be on the disk.
+    fn charge(&self, kind: Kind, finished: &Finished) -> Result<(), StoreError> {
+        let memory = self.memory().filter(|_| finished.in_memory);
+        if let Some(memory) = memory {
+            memory.complete(&finished.name, finished.length);
+        }
+        self.budget.charge(kind, finished.length).inspect_err(|_| {
+            if let Some(memory) = memory {
+                memory.give_back(&finished.name, finished.length);
+            }
+        })
+    }
+
+    fn refund(&self, kind: Kind, finished: &Finished) {
+        self.budget.refund(kind, finished.length);
+        if let Some(memory) = self.memory().filter(|_| finished.in_memory) {
+            memory.give_back(&finished.name, finished.length);
+        }
     }
 
     pub(crate) fn contents(&self) -> MutexGuard<'_, HashMap<ObjectName, Content>> {
@@ -250,7 +275,7 @@ impl ObjectStore for FileObjects {
             true => Some(self.digest_in(self.scratch.directory_of(&finished), &finished.name)?),
             false => None,
         };
-        self.budget.charge(Kind::File, finished.length)?;
+        self.charge(Kind::File, &finished)?;
         if finished.is_copied {
             self.budget.count_moved(finished.length);
         }
@@ -269,7 +294,7 @@ impl ObjectStore for FileObjects {
         digest: Digest,
     ) -> Result<Object, StoreError> {
         let finished = self.scratch.finish_shared(path)?;
-        self.budget.charge(Kind::Kept, finished.length)?;
+        self.charge(Kind::Kept, &finished)?;
         self.commit(name, &finished, Kind::Kept, Some(digest))
     }
 

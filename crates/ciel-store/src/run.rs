@@ -12,6 +12,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::budget::Budget;
+use crate::counts::Kind;
 use crate::digests::{Digests, Part};
 use crate::directory::{Directory, check_name};
 use crate::disk;
@@ -297,6 +298,14 @@ impl RunFolder {
         Ok(())
     }
 
+    /// Bytes that the run takes on the disk: objects without those in memory and those that are
+    /// other names of kept results, and spilled output.
+    pub fn disk_bytes(&self) -> u64 {
+        let counts = self.budget.counts();
+        let elsewhere = self.objects.memory_use().present + counts.of(Kind::Kept).present();
+        counts.present().saturating_sub(elsewhere)
+    }
+
     /// Files that task attempts are writing.
     pub fn scratch(&self) -> &Arc<Scratch> {
         &self.scratch
@@ -312,7 +321,7 @@ impl RunFolder {
         &self.digests
     }
 
-    /// Bytes on disk.
+    /// Bytes of objects, in memory and on the disk, and of spilled output.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }

@@ -99,6 +99,9 @@ pub struct GivenOptions {
     /// Bytes of objects that may be in memory; none for as many as such a run has by itself.
     #[serde(default)]
     pub memory_bytes: Option<u64>,
+    /// Bytes of disk for objects and output of the run.
+    #[serde(default)]
+    pub store_bytes: Option<u64>,
 }
 
 /// What a run is to survive.

@@ -66,11 +66,14 @@ pub struct WaitingRecord {
     pub held: Option<HeldRecord>,
 }
 
-/// Tasks that wait because more output than a bound does.
+/// Tasks that wait because more output than a bound does, or because the disk has too little room.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HeldRecord {
-    /// Bytes that may wait.
-    pub bound_bytes: u64,
+    /// Bytes of output that may wait, if they are bounded.
+    pub bound_bytes: Option<u64>,
+    /// The files of the run take most of what they may.
+    #[serde(default)]
+    pub room_is_scarce: bool,
     /// Tasks that are held now.
     pub tasks: u64,
     /// Commands that run and are paused now.
@@ -99,7 +102,11 @@ pub struct StoreRecord {
     pub present_bytes: u64,
     /// The most bytes that were there at once.
     pub peak_bytes: u64,
-    /// Bytes that may be on the disk; none without a limit.
+    /// Bytes of those present that `limit_bytes` is about: without those in memory, and those of
+    /// kept results, whose files are there in any case.
+    #[serde(default)]
+    pub disk_bytes: u64,
+    /// Bytes that `disk_bytes` may be; none without a limit.
     pub limit_bytes: Option<u64>,
     /// Bytes of those present that are in memory instead of on the disk.
     #[serde(default)]

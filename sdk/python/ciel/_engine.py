@@ -43,6 +43,7 @@ class EngineOptions:
     shell: str
     held_bytes: int | None = None
     store_memory: int | None = None
+    store_bytes: int | None = None
 
     def __post_init__(self) -> None:
         """Checks options that the command line could only refuse later."""
@@ -52,7 +53,7 @@ class EngineOptions:
             raise ValueError(f"stderr is 'live' or 'ordered', not {self.stderr!r}")
         if self.shell not in ("sh", "strict"):
             raise ValueError(f"shell is 'sh' or 'strict', not {self.shell!r}")
-        for name in ("held_bytes", "store_memory"):
+        for name in ("held_bytes", "store_memory", "store_bytes"):
             amount = getattr(self, name)
             if amount is not None and (not isinstance(amount, int) or amount < 0):
                 raise ValueError(f"{name} is a number of bytes, not {amount!r}")
@@ -70,6 +71,7 @@ class EngineOptions:
         words += [] if self.state is None else [f"--state={os.fspath(self.state)}"]
         words += [] if self.held_bytes is None else [f"--held-bytes={self.held_bytes}"]
         words += [] if self.store_memory is None else [f"--store-memory={self.store_memory}"]
+        words += [] if self.store_bytes is None else [f"--store-bytes={self.store_bytes}"]
         words += [f"--resource={name}={count}" for name, count in (self.resources or {}).items()]
         return [*words, f"--stderr={self.stderr}", f"--shell={self.shell}"]
 

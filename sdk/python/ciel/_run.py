@@ -36,6 +36,7 @@ def run(
     shell: str = "sh",
     held_bytes: int | None = None,
     store_memory: int | None = None,
+    store_bytes: int | None = None,
     **kwargs: Any,
 ) -> R:
     """Runs `main(*args, **kwargs)` as the root task of a run and returns its value.
@@ -48,7 +49,7 @@ def run(
     session = Session(
         jobs=jobs, serial=serial, keep_going=keep_going, retries=retries, timeout=timeout,
         state=state, stderr=stderr, progress=progress, resources=resources, shell=shell,
-        held_bytes=held_bytes, store_memory=store_memory,
+        held_bytes=held_bytes, store_memory=store_memory, store_bytes=store_bytes,
     )  # fmt: skip
     try:
         value: Any = session.submit(as_plain(main), *args, **kwargs).result()

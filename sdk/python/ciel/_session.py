@@ -48,7 +48,8 @@ class Session:
     "sh" or "strict" (`bash -euo pipefail`) for commands that do not say it themselves;
     `held_bytes` is how many bytes of output may wait for output before them; by default there is no
     bound; `store_memory` is how many bytes of large values may be in memory instead of on the
-    disk, by default a quarter of what is available.
+    disk, by default a quarter of what is available; `store_bytes` is how many bytes of the disk
+    its results may take, by default most of what is free.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Session:
         shell: str = "sh",
         held_bytes: int | None = None,
         store_memory: int | None = None,
+        store_bytes: int | None = None,
     ) -> None:
         """Starts the engine. Raises NoRun inside a task, CielError if there is no command ciel."""
         if here.strand is not None:
@@ -75,7 +77,7 @@ class Session:
             )
         options = EngineOptions(
             jobs, serial, keep_going, retries, timeout, state, stderr, progress, resources, shell,
-            held_bytes, store_memory,
+            held_bytes, store_memory, store_bytes,
         )  # fmt: skip
         self._process = SessionProcess(options)
 

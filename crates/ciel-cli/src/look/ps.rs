@@ -86,14 +86,18 @@ fn table(runs: &[RunView], options: &PsOptions, paint: Paint) -> String {
     text
 }
 
-/// What a bound of output that waits does to a run.
+/// What bounds of waiting output and of the disk do to a run.
 fn held_words(held: &HeldRecord) -> String {
-    let (tasks, bound) = (counted(held.tasks, "task"), size(held.bound_bytes));
-    let mut words = format!("{tasks} held");
+    let mut words = format!("{} held", counted(held.tasks, "task"));
     if held.paused > 0 {
         words += &format!(", {} paused", counted(held.paused, "command"));
     }
-    words += &format!("; {bound} may wait");
+    if let Some(bound) = held.bound_bytes {
+        words += &format!("; {} may wait", size(bound));
+    }
+    if held.room_is_scarce {
+        words += "; little of --store-bytes is left";
+    }
     if held.gave_way > 0 {
         words += &format!("; the bound gave way {}", counted(held.gave_way, "time"));
     }

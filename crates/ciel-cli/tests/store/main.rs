@@ -1,7 +1,8 @@
 //! The store as a user sees it: what takes the room, and for how long.
 //!
-//! Read first: `support`; then `shown`, `chains`, `overwritten`.
+//! Read first: `support`; then `shown`, `chains`, `budget`, `overwritten`.
 
+mod budget;
 mod chains;
 mod overwritten;
 mod shown;

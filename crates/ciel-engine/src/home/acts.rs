@@ -134,6 +134,7 @@ impl Home {
             self.placement.end(attempt);
         }
         self.note_asking(&event);
+        self.note_files(&event);
         self.tell(now, event, out);
         self.asks = None;
     }

@@ -1,4 +1,5 @@
-//! What the home does while output that waits behind the frontier exceeds a bound.
+//! What the home does while output that waits behind the frontier exceeds a bound, or the disk has
+//! too little room.
 //!
 //! Ready tasks go through `holds` before they are offered; running processes are paused before more
 //! is read of what they write. Nothing of it is recorded: a run that is
@@ -19,8 +20,10 @@ use crate::message::{Offer, ToSite};
 pub struct Pressure {
     /// Bytes that wait behind the frontier.
     pub waiting_bytes: u64,
-    /// More than this, and tasks are held.
+    /// More than this, and tasks are held; `u64::MAX` without a bound.
     pub bound_bytes: u64,
+    /// The files of the run take so much of the disk that tasks are held.
+    pub room_is_scarce: bool,
     /// Tasks that are held.
     pub held: usize,
     /// Processes that are paused.
@@ -46,6 +49,7 @@ impl Home {
         Some(Pressure {
             waiting_bytes: self.waiting_bytes(),
             bound_bytes: holds.bound_bytes(),
+            room_is_scarce: self.room_is_scarce(),
             held: holds.len(),
             paused: holds.pauses.len(),
             ever_held: holds.ever_held(),
@@ -74,7 +78,7 @@ impl Home {
         };
         let strand = ciel_ordered::StrandKey(strand.0);
         let output = self.state.output();
-        holds.is_exceeded(self.waiting_bytes())
+        holds.too_much_waits(self.waiting_bytes())
             && output.frontier() != Some(strand)
             && output.has_place(strand)
     }
@@ -89,7 +93,7 @@ impl Home {
             let strand = ciel_ordered::StrandKey(strand.0);
             output.frontier() != Some(strand) && output.has_place(strand)
         };
-        holds.is_exceeded(self.waiting_bytes())
+        holds.too_much_waits(self.waiting_bytes())
             && self.is_placed(attempt)
             && self.graph().can_be_paused(attempt.task)
             && self.graph().strand_of(attempt.task).is_some_and(waits)
@@ -223,6 +227,7 @@ impl Home {
     fn seen(&self) -> Seen {
         Seen {
             waiting_bytes: self.waiting_bytes(),
+            room_is_scarce: self.room_is_scarce(),
             leftmost: self.state.output().frontier(),
             offered_max: self.placement.cores().max(OFFERED_MIN),
         }

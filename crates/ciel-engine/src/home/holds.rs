@@ -1,4 +1,5 @@
-//! Back-pressure: while more output than a bound waits behind the serial frontier, tasks wait.
+//! Back-pressure: while more output than a bound waits behind the serial frontier, or the run's
+//! files take too much of the disk, tasks wait.
 //!
 //! What waits is all output, in memory and on disk, for standard output, ordered files and ordered
 //! standard error alike, and what processes have written that becomes output when they end. Held
@@ -27,7 +28,8 @@
 //! stands in any of these cases, each of these tasks goes after a finite time. The times are
 //! counted. What tasks say to each other outside of the engine is not seen.
 //!
-//! It does not know what is written. Read next: `backpressure`, which has the home obey.
+//! It does not know what is written. Read next: `backpressure`, which has the home obey, and `room`
+//! about the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,6 +52,8 @@ const BETWEEN_LOOKS_US: Micros = 200_000;
 pub(super) struct Seen {
     /// Bytes that wait behind the frontier.
     pub(super) waiting_bytes: u64,
+    /// The files of the run take too much of the disk.
+    pub(super) room_is_scarce: bool,
     /// The strand at the frontier.
     pub(super) leftmost: Option<StrandKey>,
     /// Tasks of one kind that may be on their way to slots.
@@ -99,7 +103,7 @@ impl Holds {
     pub(super) fn admits(&mut self, offer: &Offer, seen: Seen) -> bool {
         let kind = kind(offer);
         let is_first = self.held[kind].is_empty() && self.offered[kind].len() < seen.offered_max;
-        let admits = is_first && !self.is_exceeded(seen.waiting_bytes);
+        let admits = is_first && !self.is_exceeded(seen);
         if admits {
             self.offered[kind].insert(offer.attempt);
         }
@@ -156,8 +160,13 @@ impl Holds {
     }
 
     /// Whether so many waiting bytes are more than the bound.
-    pub(super) fn is_exceeded(&self, waiting_bytes: u64) -> bool {
+    pub(super) fn too_much_waits(&self, waiting_bytes: u64) -> bool {
         waiting_bytes > self.bound_bytes
+    }
+
+    /// Whether tasks are held.
+    fn is_exceeded(&self, seen: Seen) -> bool {
+        seen.room_is_scarce || self.too_much_waits(seen.waiting_bytes)
     }
 
     /// The next held task that goes: the leftmost, or the first one while the bound is kept and
@@ -171,7 +180,7 @@ impl Holds {
             let attempt = *attempt;
             return self.remove(attempt);
         }
-        if self.is_exceeded(seen.waiting_bytes) {
+        if self.is_exceeded(seen) {
             return None;
         }
         let kind = (0..2).find(|kind| {
@@ -205,6 +214,7 @@ impl Holds {
         self.pauses.excuse(paused);
     }
 
+    /// Bytes of output that may wait; `u64::MAX` without a bound.
     pub(super) fn bound_bytes(&self) -> u64 {
         self.bound_bytes
     }

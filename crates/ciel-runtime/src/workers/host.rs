@@ -16,6 +16,7 @@ use ciel_workers::{Callee, Failed, Found, Host, Json, Scratch};
 use super::Workers;
 use crate::engine::Engine;
 use crate::executors::request::Called;
+use crate::largest::Maker;
 use crate::objects::{self, ObjectError, PlainError};
 use crate::{failures, keeper, ordered_files, output};
 
@@ -159,7 +160,7 @@ impl Host for WorkerHost<'_> {
     }
 
     fn put(&mut self, task: &Label, name: Name, bytes: &Bytes) -> Failed<Content> {
-        let content = objects::keep(self.engine(), task, || name, bytes.clone());
+        let content = objects::keep(self.engine(), &Maker::Task(task), || name, bytes.clone());
         self.stored(task, content)
     }
 
@@ -167,7 +168,7 @@ impl Host for WorkerHost<'_> {
         let engine = self.engine();
         let content = match repeated {
             true => Ok(objects::as_if_adopted(engine, name, path)),
-            false => objects::adopt(engine, task, name, path),
+            false => objects::adopt(engine, &Maker::Task(task), name, path),
         };
         self.stored(task, content)
     }
@@ -183,7 +184,7 @@ impl Host for WorkerHost<'_> {
             Ok(objects::Json::Object { name, length }) => {
                 let path = self.engine().objects.share(name);
                 let file = path.map(|path| Some(Json::File { path, length }));
-                file.map_err(ObjectError)
+                file.map_err(ObjectError::Store)
             }
             Err(PlainError::NotPlain(_)) => Ok(None),
             Err(PlainError::Store(error)) => Err(error),

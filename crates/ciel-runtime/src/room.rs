@@ -1,0 +1,115 @@
+//! The budget of a run on the disk, where it is kept: an object that does not fit is refused.
+//!
+//! The engine says whose turn it is and what the serial program would hold; it holds other tasks
+//! long before the budget is used up. Read next: `ciel_engine`.
+
+use std::fmt;
+
+use ciel_model::Label;
+use ciel_store::{Object, ObjectName};
+
+use crate::engine::Engine;
+use crate::largest::Maker;
+
+/// What the user can do.
+pub(crate) const HINT: &str = "allow more with --store-bytes; or pass on less, and drop results \
+    that are not needed any more before the next ones are made";
+
+/// An object does not fit, although everything was done before that the serial program does before.
+#[derive(Debug)]
+pub(crate) struct NoRoom {
+    wanted: u64,
+    held: u64,
+    budget: u64,
+    largest: Vec<(Label, u64)>,
+}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (wanted, held, budget) = (Size(self.wanted), Size(self.held), Size(self.budget));
+        write!(
+            f,
+            "its object of {wanted} does not fit into the {budget} of disk that the run may take"
+        )?;
+        if self.held > 0 {
+            write!(f, ", where {held} are held")?;
+        }
+        for (place, (maker, length)) in self.largest.iter().enumerate() {
+            let before = if place == 0 { ", by " } else { ", " };
+            write!(f, "{before}{maker} {}", Size(*length))?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes as people read them.
+struct Size(u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+        if self.0 < 1024 {
+            return write!(f, "{} bytes", self.0);
+        }
+        let (mut amount, mut unit) = (self.0 as f64 / 1024.0, 0);
+        while amount >= 1024.0 && unit + 1 < UNITS.len() {
+            (amount, unit) = (amount / 1024.0, unit + 1);
+        }
+        write!(f, "{amount:.1} {}", UNITS[unit])
+    }
+}
+
+/// Discards an object that has just been made, if the run has used up its budget and the serial
+/// program would have done so, too. Called without the machines.
+pub(crate) fn check(engine: &Engine, maker: &Maker<'_>, object: &Object) -> Result<(), NoRoom> {
+    let (budget, objects) = (engine.store_bytes, engine.folder.objects());
+    if !objects.is_on_disk(object.name) || engine.folder.disk_bytes() <= budget {
+        return Ok(());
+    }
+    let Maker::Task(label) = maker else {
+        return Ok(());
+    };
+    let used = engine.lock().serial_use(label.name);
+    let Some(used) = used else {
+        return Ok(());
+    };
+    // Those that the engine has not heard of yet.
+    let outputs = (0..used.outputs).map(|index| ObjectName(label.name.output(index.into()).0));
+    let outputs = outputs.filter(|name| *name != object.name && objects.is_on_disk(*name));
+    let given = outputs.filter_map(|name| engine.objects.location(name));
+    let held = used.bytes + given.map(|location| location.length).sum::<u64>();
+    if held + object.length <= budget {
+        return Ok(());
+    }
+    // What cannot be removed now goes with the run's folder.
+    let _ = engine.objects.release(object.name);
+    Err(NoRoom {
+        wanted: object.length,
+        held,
+        budget,
+        largest: used.largest,
+    })
+}
+
+/// An object has gone: tasks that are held because of the disk may go.
+pub(crate) fn note_freed(engine: &Engine) {
+    let mut core = engine.lock();
+    if core.engine().has_held() {
+        core.output_ready = true;
+        engine.output.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_one_decimal_place_and_the_largest_unit_that_fits() {
+        let shown = |bytes| Size(bytes).to_string();
+        assert_eq!(shown(1023), "1023 bytes");
+        assert_eq!(shown(1024), "1.0 KiB");
+        assert_eq!(shown(100 << 20), "100.0 MiB");
+        assert_eq!(shown(u64::MAX), "16777216.0 TiB");
+    }
+}

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import TextIO
 
+from signals import pass_on_defaults
 from tally import Tally
 
 CARGO_TEST = ["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"]
@@ -115,6 +116,7 @@ def prepare_wheel(target: Path) -> tuple[list[str], list[str]]:
 
 
 def main() -> int:
+    pass_on_defaults()
     os.chdir(Path(__file__).resolve().parent.parent)
     target = Path(os.environ.get("CARGO_TARGET_DIR", "target")).resolve()
     target.mkdir(parents=True, exist_ok=True)

@@ -281,7 +281,7 @@ pub struct RunOptions {
     pub store_memory: Option<u64>,
     /// Let objects and waiting output of the run take up to SIZE of the disk: start no task but the
     /// first in serial order while they take three quarters of it, and fail a task whose result
-    /// does not fit [default: 90 % of what is free]
+    /// does not fit [default: no bound]
     #[arg(long, value_name = "SIZE", value_parser = parse_disk_size)]
     pub store_bytes: Option<u64>,
     /// Run all spawned tasks to the end even if some fail

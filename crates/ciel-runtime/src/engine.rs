@@ -130,8 +130,10 @@ impl Engine {
         kept: Persistence,
         mut core: Core,
     ) -> Engine {
-        let store_bytes = settings.store_budget(&folder);
-        core.bound_room(store_bytes, folder.clone());
+        if let Some(bytes) = settings.store_bytes {
+            core.bound_room(bytes, folder.clone());
+        }
+        let store_bytes = settings.store_bytes.unwrap_or(u64::MAX);
         Engine {
             store_bytes,
             journal: kept.journal,

@@ -10,13 +10,7 @@ use std::sync::Arc;
 use ciel_graph::Policy;
 use ciel_model::{Options, limits};
 use ciel_skywriting::hir::Program;
-use ciel_store::RunFolder;
 use ciel_view::{Durable, GivenOptions};
-
-use crate::blocked::free_bytes;
-
-/// Of the bytes that a run could take, so many percent are its budget if nobody says another.
-const FREE_PERCENT: u64 = 90;
 
 /// How a job is run. Only what comes before `cores`, and the folder, say *what* is run.
 #[derive(Clone, Debug)]
@@ -85,8 +79,7 @@ pub struct Settings {
     pub held_bytes: Option<u64>,
     /// Bytes of objects that may be in memory; none for as many as such a run has by itself.
     pub memory_bytes: Option<u64>,
-    /// Bytes of disk that the run may take for its objects and output; by default most of what is
-    /// free when it starts.
+    /// Bytes of disk that the run may take for its objects and output, if they are bounded.
     pub store_bytes: Option<u64>,
     /// The file for a trace of the run, open and empty.
     pub trace: Option<Arc<File>>,
@@ -168,16 +161,6 @@ impl Settings {
     /// The bound of output that waits, in force; a serial run has no such output.
     pub(crate) fn output_bound(&self) -> Option<u64> {
         self.held_bytes.filter(|_| !self.serial)
-    }
-
-    /// Bytes of the disk that a run may take: those that were given, or most of what it has and of
-    /// what is free.
-    pub(crate) fn store_budget(&self, folder: &RunFolder) -> u64 {
-        let share = || {
-            let free = free_bytes(folder.path()).unwrap_or(u64::MAX);
-            free.saturating_add(folder.disk_bytes()) / 100 * FREE_PERCENT
-        };
-        self.store_bytes.unwrap_or_else(share)
     }
 
     /// The id of the run, `run`, if files of other contents are to be replaced.

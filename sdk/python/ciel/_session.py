@@ -49,7 +49,7 @@ class Session:
     `held_bytes` is how many bytes of output may wait for output before them; by default there is no
     bound; `store_memory` is how many bytes of large values may be in memory instead of on the
     disk, by default a quarter of what is available; `store_bytes` is how many bytes of the disk
-    its results may take, by default most of what is free.
+    its results may take; by default there is no bound.
     """
 
     def __init__(

@@ -226,8 +226,8 @@ fn last_line(text: &str) -> Option<&str> {
 
 /// The paths in state folder, runtime folder and folder for temporary files, without the names of
 /// runs. What is kept of results depends on which children became tasks before the kill, and the
-/// files of its index on who was killed while it was open. The identities of tasks are history, which
-/// is written late: a kill may take those of all tasks that had ended.
+/// files of its index on who was killed while it was open. The identities of tasks are history,
+/// which is written late: a kill may take those of all tasks that had ended.
 fn left_of_runs(place: &Place) -> Vec<PathBuf> {
     let mut left = Vec::new();
     for folder in [".ciel", "runtime", TEMPORARY] {

@@ -147,8 +147,7 @@ impl Graph {
         printed: bool,
         actions: &mut Vec<Action>,
     ) {
-        let count = self.tasks.get(&key).map(|task| task.outputs.len());
-        if !self.awaits_result(key, attempt) || count != Some(outputs.len()) {
+        if !self.may_take((key, attempt), &outputs) {
             let files = outputs.iter().filter_map(|output| output.content.file());
             actions.extend(files.map(|(name, _)| Action::DropObject(name)));
             let reason = Box::new(RerunReason::Damaged);
@@ -175,6 +174,15 @@ impl Graph {
         self.commit(now, key, states, (printed, None), actions);
     }
 
+    /// Whether an attempt is looked up, and these can be its outputs.
+    fn may_take(
+        &self,
+        (key, attempt): (TaskKey, AttemptNumber),
+        outputs: &[Value<Handle>],
+    ) -> bool {
+        self.awaits_result(key, attempt) && self.tasks[&key].outputs.len() == outputs.len()
+    }
+
     fn on_result_known(
         &mut self,
         now: Micros,
@@ -183,8 +191,7 @@ impl Graph {
         printed: bool,
         actions: &mut Vec<Action>,
     ) {
-        let count = self.tasks.get(&key).map(|task| task.outputs.len());
-        if !self.awaits_result(key, attempt) || count != Some(outputs.len()) {
+        if !self.may_take((key, attempt), &outputs) {
             let reason = Box::new(RerunReason::Damaged);
             return self.on_result_missing(now, (key, attempt), reason, actions);
         }

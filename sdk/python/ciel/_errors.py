@@ -14,7 +14,7 @@ import os
 import reprlib
 import sys
 from collections.abc import Mapping
-from types import MappingProxyType, TracebackType
+from types import FrameType, MappingProxyType, TracebackType
 from typing import Any
 
 from ciel._carried import CHAIN_MAX, Place, carried, chain, restored
@@ -386,14 +386,18 @@ def frames_of(trace: TracebackType | None) -> list[Frame]:
     return frames
 
 
-def _is_ours(trace: TracebackType) -> bool:
-    return trace.tb_frame.f_code.co_filename.startswith(_OURS)
+def _is_ours(frame: FrameType) -> bool:
+    """Whether this package's code runs there, or what a class of it has generated."""
+    file = frame.f_code.co_filename
+    if file.startswith("<"):
+        file = str(frame.f_globals.get("__file__"))
+    return file.startswith(_OURS)
 
 
 def place_here() -> str:
     """The line of the user's program that runs now, as `file:line`; empty if there is none."""
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+    while frame is not None and _is_ours(frame):
         frame = frame.f_back  # type: ignore[assignment]
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
@@ -401,7 +405,7 @@ def place_here() -> str:
 def as_told(error: BaseException) -> BaseException:
     """The exception without the outermost frames of this package."""
     trace = error.__traceback__
-    while trace is not None and _is_ours(trace):
+    while trace is not None and _is_ours(trace.tb_frame):
         trace = trace.tb_next
     return error.with_traceback(trace)
 
@@ -409,7 +413,7 @@ def as_told(error: BaseException) -> BaseException:
 def _entries(trace: TracebackType | None) -> list[TracebackType]:
     kept: list[TracebackType] = []
     while trace is not None:
-        if not _is_ours(trace):
+        if not _is_ours(trace.tb_frame):
             kept.append(trace)
             if len(kept) > 2 * FRAMES_MAX:
                 del kept[FRAMES_MAX // 2 : -FRAMES_MAX // 2]

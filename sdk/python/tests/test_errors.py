@@ -11,7 +11,7 @@ import pytest
 
 import ciel
 from ciel import testing
-from ciel._errors import FRAMES_MAX, call_text, error_of, failure_of
+from ciel._errors import FRAMES_MAX, call_text, error_of, failure_of, frames_of
 from ciel._native import Failure, Frame
 
 
@@ -325,3 +325,10 @@ def test_failure_that_passes_through_tasks_names_the_task_that_failed_first() ->
         order.spawn(["tea"]).result()
     assert failure_of(found.value, "main@1", "main()").task.startswith("price@")
     assert failure_of(ValueError("new"), "main@1", "main()").task == ""
+
+
+def test_wrong_mode_of_a_stream_is_told_at_the_line_that_names_it() -> None:
+    """The generated `__init__` of our class was told, too, as `<string>:6, in __init__`."""
+    with pytest.raises(ValueError, match="no mode of streams is named 'indirct'") as raised:
+        ciel.stream(mode="indirct")
+    assert [frame.file for frame in frames_of(raised.value.__traceback__)] == [__file__]

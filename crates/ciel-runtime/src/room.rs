@@ -7,6 +7,7 @@ use std::fmt;
 
 use ciel_model::Label;
 use ciel_store::{Object, ObjectName};
+use ciel_view::words::size;
 
 use crate::engine::Engine;
 use crate::largest::Maker;
@@ -26,7 +27,7 @@ pub(crate) struct NoRoom {
 
 impl fmt::Display for NoRoom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (wanted, held, budget) = (Size(self.wanted), Size(self.held), Size(self.budget));
+        let [wanted, held, budget] = [self.wanted, self.held, self.budget].map(size);
         write!(
             f,
             "its object of {wanted} does not fit into the {budget} of disk that the run may take"
@@ -36,26 +37,9 @@ impl fmt::Display for NoRoom {
         }
         for (place, (maker, length)) in self.largest.iter().enumerate() {
             let before = if place == 0 { ", by " } else { ", " };
-            write!(f, "{before}{maker} {}", Size(*length))?;
+            write!(f, "{before}{maker} {}", size(*length))?;
         }
         Ok(())
-    }
-}
-
-/// Bytes as people read them.
-struct Size(u64);
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-        if self.0 < 1024 {
-            return write!(f, "{} bytes", self.0);
-        }
-        let (mut amount, mut unit) = (self.0 as f64 / 1024.0, 0);
-        while amount >= 1024.0 && unit + 1 < UNITS.len() {
-            (amount, unit) = (amount / 1024.0, unit + 1);
-        }
-        write!(f, "{amount:.1} {}", UNITS[unit])
     }
 }
 
@@ -97,19 +81,5 @@ pub(crate) fn note_freed(engine: &Engine) {
     if core.engine().has_held() {
         core.output_ready = true;
         engine.output.notify_one();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_have_one_decimal_place_and_the_largest_unit_that_fits() {
-        let shown = |bytes| Size(bytes).to_string();
-        assert_eq!(shown(1023), "1023 bytes");
-        assert_eq!(shown(1024), "1.0 KiB");
-        assert_eq!(shown(100 << 20), "100.0 MiB");
-        assert_eq!(shown(u64::MAX), "16777216.0 TiB");
     }
 }

@@ -26,8 +26,10 @@ mod tests {
 
     #[test]
     fn sizes_have_the_largest_unit_of_which_there_is_one() {
-        let sizes = [0, 1023, 1024, 1536 << 20].map(size);
-        assert_eq!(sizes, ["0 bytes", "1023 bytes", "1.0 KiB", "1.5 GiB"]);
+        let sizes = [0, 1023, 1024, 100 << 20, 1536 << 20, u64::MAX].map(size);
+        let small = ["0 bytes", "1023 bytes", "1.0 KiB"];
+        let large = ["100.0 MiB", "1.5 GiB", "16777216.0 TiB"];
+        assert_eq!(sizes, [small, large].concat()[..]);
     }
 
     #[test]

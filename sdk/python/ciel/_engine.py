@@ -22,9 +22,12 @@ from typing import IO, Any
 
 from ciel import _native
 from ciel._errors import CielError, WorkerLost
+from ciel._options import RETRIES_MAX, check_count, check_number
 
 COMMAND = "CIEL_COMMAND"
 PIECE_BYTES = 1 << 16
+RESOURCE_MAX = (2**32 - 1) // 1000
+"""Of a resource of the machine; the engine counts in thousandths."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,12 @@ class EngineOptions:
         """Checks options that the command line could only refuse later."""
         if self.jobs is not None and (not isinstance(self.jobs, int) or self.jobs < 1):
             raise ValueError(f"jobs is the number of cores to use, at least 1, not {self.jobs!r}")
+        check_count("retries", self.retries, 0, RETRIES_MAX)
+        check_number("timeout", self.timeout, above=0)
+        for name, count in (self.resources or {}).items():
+            if not isinstance(name, str) or name in ("", "cores", "memory") or "=" in name:
+                raise ValueError(f"{name!r} is no name of a further resource, such as 'gpu'")
+            check_count(f"resource {name!r}", count, 0, RESOURCE_MAX)
         if self.stderr not in ("live", "ordered"):
             raise ValueError(f"stderr is 'live' or 'ordered', not {self.stderr!r}")
         if self.shell not in ("sh", "strict"):
@@ -67,7 +76,8 @@ class EngineOptions:
         words += ["--serial"] if self.serial else []
         words += ["--keep-going"] if self.keep_going else []
         words += [f"--retries={self.retries}"] if self.retries else []
-        words += [] if self.timeout is None else [f"--timeout={round(self.timeout * 1000)}ms"]
+        if self.timeout is not None:
+            words.append(f"--timeout={max(1, round(self.timeout * 1000))}ms")
         words += [] if self.state is None else [f"--state={os.fspath(self.state)}"]
         words += [] if self.held_bytes is None else [f"--held-bytes={self.held_bytes}"]
         words += [] if self.store_memory is None else [f"--store-memory={self.store_memory}"]

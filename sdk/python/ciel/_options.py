@@ -99,14 +99,14 @@ class Options:
 
     def __post_init__(self) -> None:
         """Checks every part; raises TypeError or ValueError that names it."""
-        _check_number("cores", self.cores, above=0)
-        _check_number("timeout", self.timeout, above=0)
-        _check_count("retries", self.retries, 0, RETRIES_MAX)
-        _check_count("outputs", self.outputs, 0, OUTPUTS_MAX)
+        check_number("cores", self.cores, above=0)
+        check_number("timeout", self.timeout, above=0)
+        check_count("retries", self.retries, 0, RETRIES_MAX)
+        check_count("outputs", self.outputs, 0, OUTPUTS_MAX)
         pieces = self.resources
         pieces = tuple(sorted(pieces.items())) if isinstance(pieces, Mapping) else pieces
         for name, amount in pieces:
-            _check_number(f"resource {name!r}", amount, above=0)
+            check_number(f"resource {name!r}", amount, above=0)
         object.__setattr__(self, "resources", pieces)
         if self.memory is not None:
             object.__setattr__(self, "memory", bytes_of(self.memory))
@@ -169,7 +169,8 @@ def _no_option(name: str, known: list[str]) -> str:
     return f"a task has no option {name!r}: {meant}"
 
 
-def _check_number(name: str, value: object, above: float) -> None:
+def check_number(name: str, value: object, above: float) -> None:
+    """Raises TypeError or ValueError if `value` is no finite number above that; `None` is none."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -178,7 +179,8 @@ def _check_number(name: str, value: object, above: float) -> None:
         raise ValueError(f"{name} must be above {above}, not {value!r}")
 
 
-def _check_count(name: str, value: object, least: int, most: int) -> None:
+def check_count(name: str, value: object, least: int, most: int) -> None:
+    """Raises TypeError or ValueError if `value` is no whole number of these; `None` is none."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int):

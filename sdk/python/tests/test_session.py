@@ -409,3 +409,21 @@ def test_a_session_in_a_forked_child_raises_at_once_and_the_parent_goes_on(tmp_p
     assert (out.splitlines(), errors) == (
         ["1", *[belongs] * 4, "None", "status 0", "3 97 4"], "",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("timeout", -1, "timeout must be above 0, not -1"),
+        ("timeout", "1s", "timeout is a number, not '1s'"),
+        ("retries", -2, "retries must be from 0 to 1000, not -2"),
+        ("resources", {"gpu": -1}, "resource 'gpu' must be from 0 to 4294967, not -1"),
+        ("resources", {"cores": 2}, "'cores' is no name of a further resource"),
+    ],
+)
+def test_option_that_cannot_be_is_refused_where_it_is_given(
+    name: str, value: object, told: str
+) -> None:
+    """Usage of the command was printed, and then `WorkerLost` raised: it ended with status 2."""
+    with pytest.raises((TypeError, ValueError), match=told):
+        ciel.Session(**{name: value})  # type: ignore[arg-type]

@@ -188,11 +188,14 @@ impl Directory {
         }
     }
 
-    /// All names, sorted.
+    /// All names, sorted; none if the directory was removed since it was opened.
     pub(crate) fn names(&self) -> Result<Vec<String>, StoreError> {
         let listing = fs::Dir::read_from(&self.handle)
-            .and_then(|entries| entries.collect::<Result<Vec<_>, _>>())
-            .map_err(|errno| failure("list", self.path.clone(), errno))?;
+            .and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+        let listing = match listing {
+            Err(Errno::NOENT) => Vec::new(),
+            listing => listing.map_err(|errno| failure("list", self.path.clone(), errno))?,
+        };
         let name_of = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
         let is_inside = |name: &String| name != "." && name != "..";
         let mut names: Vec<String> = listing.iter().map(name_of).filter(is_inside).collect();

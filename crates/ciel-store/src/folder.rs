@@ -240,16 +240,12 @@ impl StateFolder {
         cleaning: Cleaning,
         is_meant: impl Fn(&str) -> bool,
     ) -> Result<Cleaned, StoreError> {
-        let trash = match self.directory.inner_or_new(TRASH_NAME) {
-            // Cleaning is what makes room: without any, runs are removed where they are.
-            Err(StoreError::DiskFull { .. }) => None,
-            trash => Some(trash?),
-        };
-        let cleaned = self.take_out(trash.as_ref(), cleaning, is_meant)?;
+        let (cleaned, trash) = self.take_out(cleaning, is_meant)?;
         if let Some(trash) = trash {
             for name in trash.names()? {
                 trash.remove_all(&name)?;
             }
+            let _none_moves_there = self.runs.lock(FlockOperation::LockExclusive)?;
             self.directory.remove_if_empty(TRASH_NAME)?;
         }
         Ok(cleaned)
@@ -259,14 +255,20 @@ impl StateFolder {
         &self.runs
     }
 
-    /// Under the exclusive lock no run is half made, and moving to the trash is quick.
+    /// Under the exclusive lock no run is half made, and moving to the trash is quick. The trash,
+    /// which is returned, is made and removed under the same lock: another process that cleans
+    /// cannot take it away before a run is moved there.
     fn take_out(
         &self,
-        trash: Option<&Directory>,
         cleaning: Cleaning,
         is_meant: impl Fn(&str) -> bool,
-    ) -> Result<Cleaned, StoreError> {
+    ) -> Result<(Cleaned, Option<Directory>), StoreError> {
         let _no_run_begins = self.runs.lock(FlockOperation::LockExclusive)?;
+        let trash = match self.directory.inner_or_new(TRASH_NAME) {
+            // Cleaning is what makes room: without any, runs are removed where they are.
+            Err(StoreError::DiskFull { .. }) => None,
+            trash => Some(trash?),
+        };
         let mut cleaned = Cleaned::default();
         for id in self.run_ids()?.into_iter().filter(|id| is_meant(id)) {
             let Some(run) = self.runs.inner(&id)? else {
@@ -276,7 +278,7 @@ impl StateFolder {
                 Some(RunState::Alive { .. }) => cleaned.alive.push(id),
                 Some(RunState::Unended) if cleaning == Cleaning::Ended => cleaned.unended.push(id),
                 Some(RunState::Unended | RunState::Ended) => {
-                    if self.take_out_run(&id, trash)? {
+                    if self.take_out_run(&id, trash.as_ref())? {
                         cleaned.removed.push(id);
                     }
                 }
@@ -285,7 +287,7 @@ impl StateFolder {
                 }
             }
         }
-        Ok(cleaned)
+        Ok((cleaned, trash))
     }
 
     /// Returns whether the run is gone from its folder.

@@ -216,6 +216,26 @@ fn clean_removes_ended_runs_and_follows_no_link() {
     living.objects().put(ObjectName(1), b"still works").unwrap();
 }
 
+/// One of three runs that started at the same moment ended with "cannot make .ciel/trash/…": each
+/// removes older runs at its start, and the first to be done had removed the trash of all.
+#[test]
+fn processes_that_clean_at_the_same_time_do_not_take_the_trash_from_each_other() {
+    let home = TempDir::new().unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let state = state_in(&home);
+            scope.spawn(move || {
+                for round in 0..40 {
+                    drop(run_in(&state, &format!("{thread}-{round}")));
+                    state.clean(Cleaning::Ended).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(names_in(&home.path().join(".ciel")), ["format", "runs"]);
+    assert_eq!(state_in(&home).runs().unwrap(), []);
+}
+
 const HELD_FOLDER: &str = "CIEL_STORE_TEST_HELD_FOLDER";
 
 /// Not a test by itself: the process that the next test kills.

@@ -268,7 +268,8 @@ impl KeptResults {
     }
 
     /// Keeps results, all in one transaction, as used at `now_s`. Beside each entry stand the files
-    /// of its objects, in the order of its outputs.
+    /// of its objects, in the order of its outputs; of an entry with objects and without any file
+    /// only their digests are kept, as of one that has dropped its bytes.
     ///
     /// # Errors
     /// Those of files and index; then none of them is kept.
@@ -278,14 +279,13 @@ impl KeptResults {
             .index
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         for (entry, files) in batch {
-            let mut files = files.iter();
-            for (digest, length) in entry.objects() {
-                match files.next() {
-                    Some(file) => objects.add(digest, length, file)?,
-                    None => debug_assert!(false, "each object has its file"),
-                }
+            let held: Vec<_> = entry.objects().take(files.len()).collect();
+            let is_whole = files.is_empty() || held.len() == entry.objects().count();
+            debug_assert!(is_whole, "each object has its file, or none has one");
+            for ((digest, length), file) in held.iter().zip(files) {
+                objects.add(*digest, *length, file)?;
             }
-            put(&change, entry, now_s)?;
+            put(&change, objects, (entry, &held), now_s)?;
         }
         Ok(change.commit()?)
     }
@@ -400,36 +400,20 @@ fn blob(digest: Digest) -> Vec<u8> {
     digest.0.to_be_bytes().to_vec()
 }
 
-fn put(change: &Transaction<'_>, entry: &Entry, now_s: u64) -> Result<(), KeptError> {
+/// Puts an entry that holds these objects into the place of an earlier one of its key.
+fn put(
+    change: &Transaction<'_>,
+    objects: &Objects,
+    (entry, held): (&Entry, &[(Digest, u64)]),
+    now_s: u64,
+) -> Result<(), KeptError> {
     let encode = "an entry in memory can be encoded";
     let body = postcard::to_stdvec(entry).expect(encode);
     let parts = postcard::to_stdvec(&entry.parts).expect(encode);
-    let objects: u64 = entry.objects().map(|(_, length)| length).sum();
-    let bytes = body.len() as u64 + objects;
+    let lengths: u64 = held.iter().map(|(_, length)| length).sum();
+    let bytes = body.len() as u64 + lengths;
     let key = blob(entry.parts.key());
-    let mut before =
-        change.prepare_cached("SELECT id, bytes, body IS NULL FROM entry WHERE key = ?1")?;
-    let row = before.query_row(params![key], |row| {
-        Ok((
-            row.get::<_, i64>(0)?,
-            row.get::<_, u64>(1)?,
-            row.get::<_, bool>(2)?,
-        ))
-    });
-    if let Some((id, bytes, is_evicted)) = row.optional()? {
-        change
-            .prepare_cached("DELETE FROM entry WHERE id = ?1")?
-            .execute(params![id])?;
-        change
-            .prepare_cached("DELETE FROM holds WHERE entry = ?1")?
-            .execute(params![id])?;
-        if !is_evicted {
-            change.execute(
-                "UPDATE total SET entries = entries - 1, bytes = bytes - ?1",
-                params![bytes],
-            )?;
-        }
-    }
+    let before = remove_earlier(change, &key)?;
     let mut add = change.prepare_cached(
         "INSERT INTO entry (key, used_s, bytes, marked, run, task, check_digest, parts, body)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -446,14 +430,41 @@ fn put(change: &Transaction<'_>, entry: &Entry, now_s: u64) -> Result<(), KeptEr
         body
     ])?;
     let mut hold = change.prepare_cached("INSERT OR IGNORE INTO holds VALUES (?1, ?2)")?;
-    for (digest, _) in entry.objects() {
-        hold.execute(params![blob(digest), id])?;
+    for (digest, _) in held {
+        hold.execute(params![blob(*digest), id])?;
     }
+    remove_unheld(change, objects, before)?;
     put_place(change, entry.place, entry.parts.key())?;
     change
         .prepare_cached("UPDATE total SET entries = entries + 1, bytes = bytes + ?1")?
         .execute(params![bytes])?;
     Ok(())
+}
+
+/// Removes the entry of a key that is about to be replaced; gives what it held.
+fn remove_earlier(change: &Transaction<'_>, key: &[u8]) -> Result<Vec<Vec<u8>>, KeptError> {
+    let mut before =
+        change.prepare_cached("SELECT id, bytes, body IS NULL FROM entry WHERE key = ?1")?;
+    let row = before.query_row(params![key], |row| {
+        Ok((
+            row.get::<_, i64>(0)?,
+            row.get::<_, u64>(1)?,
+            row.get::<_, bool>(2)?,
+        ))
+    });
+    let Some((id, bytes, is_evicted)) = row.optional()? else {
+        return Ok(Vec::new());
+    };
+    change
+        .prepare_cached("DELETE FROM entry WHERE id = ?1")?
+        .execute(params![id])?;
+    if !is_evicted {
+        change.execute(
+            "UPDATE total SET entries = entries - 1, bytes = bytes - ?1",
+            params![bytes],
+        )?;
+    }
+    release(change, id)
 }
 
 /// The task at a place has ended well, with a result under that key.
@@ -473,13 +484,28 @@ pub(crate) fn drop_objects(
     objects: &Objects,
     id: i64,
 ) -> Result<(), KeptError> {
+    let held = release(change, id)?;
+    remove_unheld(change, objects, held)
+}
+
+/// An entry holds no objects any more; gives those that it held.
+fn release(change: &Transaction<'_>, id: i64) -> Result<Vec<Vec<u8>>, KeptError> {
     let mut query = change.prepare_cached("SELECT digest FROM holds WHERE entry = ?1")?;
     let rows = query.query_map(params![id], |row| row.get::<_, Vec<u8>>(0))?;
-    let held: Vec<Vec<u8>> = rows.collect::<Result<_, _>>()?;
+    let held = rows.collect::<Result<_, _>>()?;
     change
         .prepare_cached("DELETE FROM holds WHERE entry = ?1")?
         .execute(params![id])?;
-    for digest in held {
+    Ok(held)
+}
+
+/// Removes those of these objects that no entry needs.
+fn remove_unheld(
+    change: &Transaction<'_>,
+    objects: &Objects,
+    released: Vec<Vec<u8>>,
+) -> Result<(), KeptError> {
+    for digest in released {
         let mut others = change.prepare_cached("SELECT 1 FROM holds WHERE digest = ?1")?;
         if !others.exists(params![digest])?
             && let Ok(bytes) = <[u8; 16]>::try_from(digest.as_slice())

@@ -254,6 +254,39 @@ fn object_of_two_entries_stays_until_both_are_gone() {
 }
 
 #[test]
+fn entry_without_files_is_kept_by_its_digests() {
+    let (home, mut kept) = place();
+    let (entry, _) = large(home.path(), 1, 10_000);
+    kept.keep(&[(entry.clone(), Vec::new())], 100).unwrap();
+    assert_eq!(found(&kept, 1), Found::Entry(Box::new(entry.clone())));
+    assert!(kept.has_dropped_bytes(&entry).unwrap() && !kept.has_objects(&entry));
+    assert!(kept.usage().unwrap().bytes < 1_000);
+    assert_eq!(kept.verify().unwrap(), 0);
+}
+
+/// Once, the object of a result that was replaced by another one stayed for good.
+#[test]
+fn object_of_a_result_that_was_replaced_is_removed() {
+    let (home, mut kept) = place();
+    let (first, files) = large(home.path(), 1, 10_000);
+    kept.keep(&[(first, files)], 100).unwrap();
+    let (_, files) = large(home.path(), 2, 10_000);
+    let other = KeptContent::Object {
+        digest: KeptResults::digest_of(&files[0]).unwrap(),
+        length: 10_000,
+    };
+    let other = entry(1, other);
+    for _ in 0..2 {
+        kept.keep(&[(other.clone(), files.clone())], 200).unwrap();
+        let (digest, _) = object_of(&other);
+        assert_eq!(only_object(&home), Some(kept.object(digest)));
+    }
+    kept.keep(&[(other.clone(), Vec::new())], 300).unwrap();
+    assert_eq!(only_object(&home), None);
+    assert!(kept.has_dropped_bytes(&other).unwrap());
+}
+
+#[test]
 fn batch_with_a_missing_file_is_not_kept_at_all() {
     let (home, mut kept) = place();
     let (entry, _) = large(home.path(), 2, 5_000);

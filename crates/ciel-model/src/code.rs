@@ -100,6 +100,14 @@ impl Reached {
         }
     }
 
+    /// Code that is known by what stands for it alone.
+    pub fn of_digest(digest: Digest) -> Reached {
+        Reached {
+            digest: Some(digest),
+            pieces: None,
+        }
+    }
+
     /// Of all pieces by name, not by place; none if the executor does not say what a call reaches.
     pub fn digest(&self) -> Option<Digest> {
         self.digest

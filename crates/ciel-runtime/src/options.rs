@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ciel_model::{CallOptions, Options};
+use ciel_model::{CallOptions, Digest, Options};
 use ciel_skywriting::amounts;
 use serde_json::Value;
 
@@ -15,13 +15,15 @@ pub(crate) struct Parsed {
     pub(crate) name: Option<String>,
     /// Whether equal calls share one result, if declared.
     pub(crate) pure: Option<bool>,
+    /// What stands for the code of a function.
+    pub(crate) version: Option<Digest>,
 }
 
 /// Reads a dictionary that the language has checked; what is absent comes from the run's settings.
 /// A function of the script that is pure is kept in each run.
 pub(crate) fn parse(given: &Value, settings: &Settings, is_function: bool) -> Parsed {
     let mut asked = CallOptions::default();
-    let (mut name, mut pure) = (None, None);
+    let (mut name, mut pure, mut version) = (None, None, None);
     for (key, value) in given.as_object().into_iter().flatten() {
         match key.as_str() {
             "cores" => asked.millicores = Some(thousandths(value)),
@@ -32,6 +34,7 @@ pub(crate) fn parse(given: &Value, settings: &Settings, is_function: bool) -> Pa
             "live" => asked.live = value.as_bool().unwrap_or(false),
             "name" => name = value.as_str().map(str::to_string),
             "pure" => pure = value.as_bool(),
+            "version" => version = value.as_str().map(|text| Digest::of(text.as_bytes())),
             "keep" => asked.keep = value.as_bool(),
             other => drop(asked.others.insert(other.into(), thousandths(value))),
         }
@@ -41,6 +44,7 @@ pub(crate) fn parse(given: &Value, settings: &Settings, is_function: bool) -> Pa
         shared: share(asked.over(settings.task_options())),
         name,
         pure,
+        version,
     }
 }
 

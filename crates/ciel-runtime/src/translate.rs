@@ -222,7 +222,10 @@ pub(crate) fn descriptor(
             label: label.map_or(asked.label, Arc::from),
             payload,
             code: CodeIdentity::default(),
-            reached: Reached::default(),
+            // Of a function only the version: the rest is in the payload.
+            reached: options
+                .version
+                .map_or_else(Reached::default, Reached::of_digest),
             inputs: inputs(executor, &asked.references),
             outputs: asked.outputs,
             streams: Streams::default(),

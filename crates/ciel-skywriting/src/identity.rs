@@ -52,7 +52,8 @@ pub fn functions(code: &Code) -> Vec<Piece> {
     numbers.map(|number| function_piece(code, number)).collect()
 }
 
-/// The identity of a call, as [`crate::host::Work::Call`] has it.
+/// The identity of a call, as [`crate::host::Work::Call`] has it. A version stands for the code of
+/// the called function with all functions that are written in it, whatever they do.
 ///
 /// # Errors
 /// The bytes are damaged, or belong to another program.
@@ -60,22 +61,13 @@ pub fn of_call(
     code: &Code,
     surroundings: &ScriptEnvironment,
     bytes: &[u8],
+    version: Option<CodeHash>,
 ) -> Result<CallIdentity, LoadError> {
     let call = Call::read(code, bytes)?;
-    let mut gathered = Gathered {
-        code,
-        surroundings,
-        call: &call,
-        seen: FxHashSet::default(),
-        identity: CallIdentity {
-            whole: call.digest(code),
-            functions: Vec::new(),
-            variables: Vec::new(),
-            arguments: Vec::new(),
-            references: Vec::new(),
-            is_open: false,
-        },
-    };
+    let versioned = version.and_then(|version| Some((call.function()?, version)));
+    let whole = call.digest(code, versioned);
+    let mut gathered = Gathered::new(code, surroundings, &call, whole);
+    gathered.versioned = versioned;
     for node in &call.nodes {
         if let Parsed::Closure { function, captures } = node {
             gathered.function(*function);
@@ -86,39 +78,101 @@ pub fn of_call(
     Ok(gathered.identity)
 }
 
+/// The identity of a whole script that is called with the arguments in its surroundings.
+pub fn of_script(code: &Code, surroundings: &ScriptEnvironment) -> CallIdentity {
+    let call = Call::default();
+    let mut hasher = CodeHasher::default();
+    hasher.put(&surroundings.argv);
+    let arguments = hasher.finish();
+    let mut gathered = Gathered::new(code, surroundings, &call, arguments);
+    gathered.is_script = true;
+    gathered.function(BODY);
+    let mut identity = gathered.identity;
+    identity.arguments.push(("args".into(), arguments));
+    identity
+}
+
+/// The function that is the body of a script.
+const BODY: u32 = 0;
+
 struct Gathered<'c> {
     code: &'c Code,
     surroundings: &'c ScriptEnvironment,
     call: &'c Call<'c>,
+    /// The called function, and what stands for its code.
+    versioned: Option<(u32, CodeHash)>,
+    /// The arguments of the script are those of the call.
+    is_script: bool,
     seen: FxHashSet<u32>,
     identity: CallIdentity,
 }
 
-impl Gathered<'_> {
+impl<'c> Gathered<'c> {
+    fn new(
+        code: &'c Code,
+        surroundings: &'c ScriptEnvironment,
+        call: &'c Call<'c>,
+        whole: CodeHash,
+    ) -> Gathered<'c> {
+        Gathered {
+            code,
+            surroundings,
+            call,
+            versioned: None,
+            is_script: false,
+            seen: FxHashSet::default(),
+            identity: CallIdentity {
+                whole,
+                functions: Vec::new(),
+                variables: Vec::new(),
+                arguments: Vec::new(),
+                references: Vec::new(),
+                is_open: false,
+            },
+        }
+    }
+
     /// Adds a function, and those that it makes.
     fn function(&mut self, number: u32) {
+        let versioned = self.versioned.filter(|(called, _)| *called == number);
         let mut todo = vec![number];
         while let Some(number) = todo.pop() {
             if !self.seen.insert(number) {
                 continue;
             }
             let piece = function_piece(self.code, number);
-            let mut asked = Vec::new();
-            let function = &self.code.functions[number as usize];
-            for question in &function.meaning.asks {
-                match self.answer(question) {
-                    Some((name, digest)) => asked.push(Piece {
-                        name,
-                        location: piece.location.clone(),
-                        digest,
-                    }),
-                    None => self.identity.is_open = true,
+            let asked = self.asked(number, &piece.location);
+            let pieces = &mut self.identity.functions;
+            match versioned {
+                None => pieces.push(piece),
+                Some((called, digest)) if called == number => {
+                    pieces.push(Piece { digest, ..piece });
                 }
+                Some(_) => {}
             }
-            self.identity.functions.push(piece);
-            self.identity.functions.extend(asked);
+            pieces.extend(asked);
+            let function = &self.code.functions[number as usize];
             todo.extend(function.made().rev());
         }
+    }
+
+    /// What a function asks.
+    fn asked(&mut self, number: u32, location: &Location) -> Vec<Piece> {
+        let mut asked = Vec::new();
+        for question in &self.code.functions[number as usize].meaning.asks {
+            if self.is_script && *question == Question::Arguments {
+                continue;
+            }
+            match self.answer(question) {
+                Some((name, digest)) => asked.push(Piece {
+                    name,
+                    location: location.clone(),
+                    digest,
+                }),
+                None => self.identity.is_open = true,
+            }
+        }
+        asked
     }
 
     /// What is asked, and what the answer is for now; none if that is not known.
@@ -165,14 +219,11 @@ impl Gathered<'_> {
     }
 
     fn arguments(&mut self) {
-        let [Item::Closure(called), arguments @ ..] = &self.call.roots[..] else {
+        let Some(function) = self.call.function() else {
             return;
         };
-        let Some(Parsed::Closure { function, .. }) = self.call.nodes.get(*called as usize) else {
-            return;
-        };
-        let names = &self.code.functions[*function as usize].slots;
-        for (name, item) in names.iter().zip(arguments) {
+        let names = &self.code.functions[function as usize].slots;
+        for (name, item) in names.iter().zip(self.call.roots.iter().skip(1)) {
             if let Item::Reference(number) = item {
                 self.identity.references.push((*number, name.clone()));
             }

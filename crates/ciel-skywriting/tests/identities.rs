@@ -7,7 +7,7 @@ mod machine_support;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ciel_skywriting::code::Code;
+use ciel_skywriting::code::{Code, CodeHash};
 use ciel_skywriting::host::{Handle, Host, SpawnRequest, Work};
 use ciel_skywriting::identity::{self, CallIdentity};
 use ciel_skywriting::machine::{Machine, ScriptEnvironment, Step};
@@ -39,6 +39,15 @@ fn environment(variable: &str) -> Arc<ScriptEnvironment> {
 }
 
 fn identity_in(source: &str, surroundings: &Arc<ScriptEnvironment>) -> CallIdentity {
+    identity_as(source, surroundings, None)
+}
+
+/// The identity if that number is the version of the called function.
+fn identity_as(
+    source: &str,
+    surroundings: &Arc<ScriptEnvironment>,
+    version: Option<u8>,
+) -> CallIdentity {
     let code: Arc<Code> = compile(source);
     let mut machine = Machine::for_script(code.clone(), surroundings.clone());
     let mut taker = Taker::default();
@@ -52,7 +61,8 @@ fn identity_in(source: &str, surroundings: &Arc<ScriptEnvironment>) -> CallIdent
         Work::Executor { .. } => None,
     });
     let call = call.expect("a function was spawned");
-    identity::of_call(&code, surroundings, call).unwrap()
+    let version = version.map(|number| CodeHash([number; 16]));
+    identity::of_call(&code, surroundings, call, version).unwrap()
 }
 
 fn identity(source: &str) -> CallIdentity {
@@ -211,4 +221,68 @@ fn what_is_known_only_when_a_function_runs_leaves_its_identity_open() {
         );
         assert!(identity(&source).is_open, "{asks}");
     }
+}
+
+#[test]
+fn version_stands_for_the_code_of_the_called_function_and_not_for_what_it_uses() {
+    let versioned = |source: &str, version| {
+        let found = identity_as(source, &environment("/home"), Some(version));
+        (found.whole, found.functions, found.variables)
+    };
+    let known = versioned(PROGRAM, 3);
+    assert_ne!(versioned(PROGRAM, 4).0, known.0);
+    assert_ne!(identity(PROGRAM).whole, known.0);
+    for (before, after, stays) in [
+        ("inner(x) + limit", "inner(x) - limit", true),
+        ("helper(y)", "helper(y + 1)", true),
+        ("(x) + 1", "(x) + 2", false),
+        ("factor = 2", "factor = 3", false),
+        ("[5, 100]", "[6, 100]", false),
+    ] {
+        let now = versioned(&PROGRAM.replace(before, after), 3);
+        assert_eq!(now == known, stays, "{before} to {after}");
+    }
+    let asking = |home| {
+        let source = "function f() { return env(\"HOME\"); }\nfirst = spawn(f);";
+        identity_as(source, &environment(home), Some(3)).functions
+    };
+    assert_ne!(asking("/a"), asking("/b"));
+}
+
+#[test]
+fn whole_script_counts_with_all_its_functions_its_arguments_and_what_it_asks() {
+    let script = |source: &str, argument: &str, home: &str| {
+        let surroundings = ScriptEnvironment {
+            argv: vec![argument.to_string()],
+            ..(*environment(home)).clone()
+        };
+        identity::of_script(&compile(source), &surroundings)
+    };
+    let source = "function f(x) { return x + 1; }\nprint(argv());\nreturn f(2);";
+    let known = script(source, "a", "/a");
+    assert_eq!(script(source, "a", "/b"), known);
+    let commented = source.replace("print", "// A comment.\n\nprint");
+    let moved = script(&commented, "a", "/a");
+    assert_eq!(moved.whole, known.whole);
+    let digests = |found: &CallIdentity| {
+        let pieces = found.functions.iter().map(|piece| piece.digest);
+        pieces.collect::<Vec<CodeHash>>()
+    };
+    assert_eq!(digests(&moved), digests(&known));
+    let other = script(source, "b", "/a");
+    assert_eq!(other.functions, known.functions);
+    assert_ne!(
+        (other.whole, &other.arguments),
+        (known.whole, &known.arguments)
+    );
+    for edited in [
+        source.replace("x + 1", "x + 2"),
+        source.replace("f(2)", "f(3)"),
+    ] {
+        assert_ne!(digests(&script(&edited, "a", "/a")), digests(&known));
+    }
+    let asking = "return env(\"HOME\");";
+    let [one, two] = ["/a", "/b"].map(|home| script(asking, "a", home));
+    assert_ne!(one.functions, two.functions);
+    assert!(script("return len(env());", "a", "/a").is_open);
 }

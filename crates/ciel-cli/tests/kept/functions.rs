@@ -289,3 +289,153 @@ fn long_row_of_functions_that_hand_their_outputs_on_is_kept_at_its_end_only() {
         second.stderr
     );
 }
+
+#[test]
+fn version_stands_for_the_code_of_a_function_but_not_for_what_that_uses() {
+    let place = Place::new();
+    let script = r#"
+        factor = 2;
+        function f(x) { print("f"); return x * factor; }
+        print(*spawn(f, [3], {"version": "1"}));
+    "#;
+    place.file("job.sw", script);
+    let ran = |before: &str, after: &str| {
+        edit(&place, before, after);
+        let ended = place.run(&["run", "--kept", "job.sw"]);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        (functions(&place), ended)
+    };
+    assert_eq!(ran("factor = 2", "factor = 2").0, ["f"]);
+    let (names, same) = ran("x * factor", "factor * x");
+    assert_eq!((names, &*same.stdout), (Vec::new(), "f\n6\n"));
+    let (names, other) = ran("\"version\": \"1\"", "\"version\": \"2\"");
+    assert_eq!(names, ["f"]);
+    let reason = "f: code changed: job.sw:3";
+    assert!(other.stderr.contains(reason), "{}", other.stderr);
+    assert_eq!(ran("factor = 2", "factor = 3").0, ["f"]);
+    assert_eq!(ran("\"version\": \"2\"", "\"keep\": true").0, ["f"]);
+}
+
+#[test]
+fn version_that_is_no_text_or_of_a_command_is_refused() {
+    let place = Place::new();
+    for (call, message) in [
+        (
+            "spawn(f, [], {\"version\": 3})",
+            "a string such as \"3\", not 3",
+        ),
+        ("spawn(f, [], {\"version\": \"\"})", "a string such as"),
+        (
+            "spawn_exec(\"shell\", {\"command\": \"true\"}, 1, {\"version\": \"3\"})",
+            "is for functions of the script",
+        ),
+    ] {
+        let ended = place.script(&[], &format!("function f() {{ return 1; }}\n{call};"));
+        assert_eq!(ended.code, Some(1), "{call}");
+        assert!(ended.stderr.contains(message), "{call}: {}", ended.stderr);
+    }
+}
+
+/// A job that calls a script, which includes a file, prints, and runs a command.
+fn calling() -> Place {
+    let place = Place::new();
+    place.file(
+        "job.sw",
+        "function whole(month) {\n    return *spawn_exec(\"skywriting\", {\"file\": \
+         \"report.sw\", \"args\": [month]}, 1)[0];\n}\nprint(*spawn(whole, [\"may\"]));\n\
+         print(*spawn_exec(\"skywriting\", {\"file\": \"report.sw\", \"args\": \
+         [\"june\"]}, 1)[0]);",
+    );
+    place.file(
+        "report.sw",
+        "include \"grab\";\ninclude \"parts\";\nmonth = argv()[0];\nprint(\"report of\", month);\n\
+         lines = spawn_exec(\"shell\", {\"command\": \"echo ran wc {m} >&2; wc -l < {t}\",\n    \
+         \"inputs\": {\"m\": month, \"t\": ref(month)}}, 1)[0];\n\
+         return marked(trim(text(lines)));",
+    );
+    place.file(
+        "parts.sw",
+        "function marked(x) { return \"<\" + x + \">\"; }\n",
+    );
+    place.file("may", "1\n");
+    place.file("june", "1\n2\n");
+    place
+}
+
+#[test]
+fn called_script_is_kept_with_its_arguments_its_code_and_what_is_beneath_it() {
+    let all = ["report", "report", "whole"];
+    let output = "report of may\n<1>\nreport of june\n<2>\n";
+    type Names<'a> = &'a [&'a str];
+    let edits: &[(&str, &str, &str, Names<'_>, Names<'_>, &str)] = &[
+        (
+            "report.sw",
+            "month = argv",
+            "// It.\n\nmonth = argv",
+            &["whole"],
+            &[],
+            "whole: code changed: report.sw",
+        ),
+        (
+            "parts.sw",
+            "x + \">\"",
+            "x + \"?\"",
+            &all,
+            &[],
+            "report: code changed: parts.sw:1",
+        ),
+        (
+            "report.sw",
+            "\"report of\"",
+            "\"report  of\"",
+            &all,
+            &[],
+            "report: code changed: report.sw",
+        ),
+        (
+            "june",
+            "2\n",
+            "2\n3\n",
+            &["report"],
+            &["wc june"],
+            "report: input changed: ",
+        ),
+        ("job.sw", "[\"june\"]", "[\"may\"]", &[], &[], "2 of 2 kept"),
+        (
+            "job.sw",
+            "[\"june\"]",
+            "[\"may\", 2]",
+            &["report"],
+            &[],
+            "report: argument changed: args",
+        ),
+    ];
+    for (file, before, after, ran, commands, reason) in edits {
+        let place = calling();
+        let first = place.run(&["run", "job.sw"]);
+        expect(&first, 0, &["wc june", "wc may"]);
+        assert_eq!(first.stdout, output);
+        let text = place.read(file);
+        assert!(text.contains(before), "{before}");
+        place.file(file, text.replace(before, after));
+        let ended = place.run(&["run", "--kept", "job.sw"]);
+        expect(&ended, 0, commands);
+        assert_eq!(functions(&place), *ran, "{before}: {}", ended.stderr);
+        assert!(ended.stderr.contains(reason), "{before}: {}", ended.stderr);
+        assert_eq!(
+            ended.stdout,
+            place.run(&["run", "--new", "job.sw"]).stdout,
+            "{before}"
+        );
+    }
+}
+
+#[test]
+fn called_script_whose_file_is_gone_fails_although_its_result_is_kept() {
+    let place = calling();
+    expect(&place.run(&["run", "job.sw"]), 0, &["wc june", "wc may"]);
+    fs::remove_file(place.path("report.sw")).unwrap();
+    let ended = place.run(&["run", "--kept", "job.sw"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("report.sw"), "{}", ended.stderr);
+}

@@ -144,3 +144,97 @@ fn recomputed_result_that_differs_fails_the_run_and_the_next_one_continues_from_
     expect(&again, 0, &["b", "c"]);
     assert!(ran(&again).len() == 2);
 }
+
+/// Functions that print, and give or hand on what a command has made; commands take their results.
+const FUNCTIONS: &str = r#"
+include "grab";
+function made(n) {
+    print("making", n);
+    return text(spawn_exec("shell", {"command": "echo ran seq >&2; seq {n}",
+        "inputs": {"n": n}}, 1)[0]);
+}
+function handed(n) {
+    print("handing", n);
+    return *spawn_exec("shell", {"command": "echo ran tac >&2; seq {n} | tac",
+        "inputs": {"n": n}}, 1)[0];
+}
+function lines(name, given) {
+    return spawn_exec("shell", {"command": "echo ran wc {name} >&2; wc -w < {in.given}",
+        "inputs": {"given": given, "name": name}}, 1)[0];
+}
+counts = [lines("made", spawn(made, [1000])), lines("handed", spawn(handed, [1000]))];
+print(trim(text(counts[0])), trim(text(counts[1])));
+"#;
+
+const FUNCTIONS_OUTPUT: &str = "making 1000\nhanding 1000\n1 1000\n";
+
+/// That script after a run that ended well, of which the bytes were removed.
+fn functions_without_bytes() -> Place {
+    let place = Place::new();
+    place.file("row.sw", FUNCTIONS);
+    let first = place.run(&["run", "row.sw"]);
+    expect(&first, 0, &["seq", "tac", "wc handed", "wc made"]);
+    assert_eq!(first.stdout, FUNCTIONS_OUTPUT);
+    place.run(&["clean", "--bytes-only"]);
+    place
+}
+
+#[test]
+fn functions_without_bytes_are_known_and_run_when_these_are_needed() {
+    let place = functions_without_bytes();
+    let ended = place.run(&["run", "--kept", "row.sw"]);
+    expect(&ended, 0, &[]);
+    assert_eq!(ended.stdout, FUNCTIONS_OUTPUT);
+    let summary = "4 of 4 kept, 2 known by digest";
+    assert!(ended.stderr.contains(summary), "{}", ended.stderr);
+    edit(&place, "wc -w <", "wc  -w <");
+    let ended = place.run(&["run", "--kept", "row.sw"]);
+    expect(&ended, 0, &["seq", "tac", "wc handed", "wc made"]);
+    assert_eq!(ended.stdout, FUNCTIONS_OUTPUT);
+    let reason = "handed: bytes removed";
+    assert!(ended.stderr.contains(reason), "{}", ended.stderr);
+}
+
+/// Once, it ran in each run, as its own bytes could not be kept.
+#[test]
+fn function_that_hands_on_a_result_without_bytes_is_kept_by_its_digest() {
+    let place = functions_without_bytes();
+    edit(
+        &place,
+        "print(\"handing\", n);",
+        "print(\"handing\", n + 0);",
+    );
+    let edited = place.run(&["run", "--kept", "row.sw"]);
+    let reason = "handed: code changed: row.sw:8";
+    assert!(edited.stderr.contains(reason), "{}", edited.stderr);
+    assert_eq!(edited.stdout, FUNCTIONS_OUTPUT);
+    let again = place.run(&["run", "--kept", "row.sw"]);
+    expect(&again, 0, &[]);
+    assert_eq!(again.stdout, FUNCTIONS_OUTPUT);
+    assert!(again.stderr.contains("4 of 4 kept"), "{}", again.stderr);
+}
+
+#[test]
+fn results_without_bytes_are_taken_whole_from_a_shared_folder() {
+    let shared = tempfile::tempdir().unwrap();
+    let folder = shared.path().to_str().unwrap();
+    let place = Place::new();
+    place.file("text", sample("t", 3));
+    place.file("row.sw", ROW);
+    let words = ["run", "--kept-dir", folder, "row.sw"];
+    expect(&place.run(&words), 0, &["a", "b", "c"]);
+    place.run(&["clean", "--bytes-only"]);
+    edit(&place, "tr -d ' \\\\n'", "tr -d '\\\\n '");
+    let ended = place.run(&words);
+    expect(&ended, 0, &["c"]);
+    assert_eq!(ended.stdout, OUTPUT);
+    // Without the folder only the digests are known, and what is in it is of no use without bytes.
+    expect(&place.run(&["run", "--kept", "row.sw"]), 0, &[]);
+    let user = rustix::process::geteuid().as_raw().to_string();
+    std::fs::remove_dir_all(shared.path().join(user).join("objects")).unwrap();
+    edit(&place, "tr -d '\\\\n '", "tr -d ' \\\\n '");
+    edit(&place, "wc -c <", "wc -c  <");
+    let ended = place.run(&words);
+    expect(&ended, 0, &["a", "b", "c"]);
+    assert_eq!(ended.stdout, OUTPUT);
+}

@@ -45,9 +45,8 @@ impl Executor for Skywriting {
         Replay::IfUseful
     }
 
-    /// Calls of functions are; what a whole script includes and asks is not known before it runs.
-    fn is_keepable(&self, _code: &Reached, arguments: &Value) -> bool {
-        arguments.is_null()
+    fn is_keepable(&self, _code: &Reached, _arguments: &Value) -> bool {
+        true
     }
 
     fn call(
@@ -57,9 +56,14 @@ impl Executor for Skywriting {
         descriptor: &Descriptor,
     ) -> Option<Call> {
         let entry = programs.enter(settings, &descriptor.payload, descriptor.outputs);
-        let entry = entry.ok().filter(|entry| !entry.call.is_empty())?;
-        let code = &entry.program.code;
-        let found = identity::of_call(code, &entry.surroundings, entry.call).ok()?;
+        let entry = entry.ok()?;
+        let (code, surroundings) = (&entry.program.code, &entry.surroundings);
+        let version = descriptor.reached.digest();
+        let version = version.map(|version| CodeHash(version.0.to_be_bytes()));
+        let found = match entry.call {
+            [] => identity::of_script(code, surroundings),
+            call => identity::of_call(code, surroundings, call, version).ok()?,
+        };
         let is_known = !found.is_open || descriptor.options.keep == Some(true);
         is_known.then(|| call_of(found))
     }

@@ -135,11 +135,12 @@ impl Keeper<'_> {
         let place = place_of(&begun.label);
         let (parts, inputs) = (begun.given.parts, begun.given.files);
         let outputs = subtree.outputs.as_ref().filter(|_| subtree.is_harmless);
-        let files = outputs.and_then(|outputs| self.files_of(begun.label.name, outputs));
         let sources = self.sources_of(&parts.pieces, subtree);
-        let (Some(outputs), Some(files), Some(beneath)) = (outputs, files, sources) else {
+        let (Some(outputs), Some(beneath)) = (outputs, sources) else {
             return self.clear(place);
         };
+        // Of bytes that are gone the digests are kept.
+        let files = self.files_of(begun.label.name, outputs).unwrap_or_default();
         let outputs: Vec<KeptOutput> = outputs.iter().map(|given| given.output.clone()).collect();
         // Files among its own inputs are part of the key.
         let is_input = |file: &FileRead| inputs.iter().any(|own| own.path == file.path);
@@ -191,8 +192,9 @@ impl Keeper<'_> {
         let pieces = subtree.unnamed_by(own);
         let paths: BTreeSet<&str> = pieces
             .iter()
-            // The interpreter counts for all tasks.
+            // The interpreter counts for all tasks, and our own library with its version.
             .filter(|piece| !piece.name.starts_with("python "))
+            .filter(|piece| !piece.place.file.starts_with("<stdlib>/"))
             .map(|piece| &*piece.place.file)
             .collect();
         paths.into_iter().map(|path| self.source(path)).collect()

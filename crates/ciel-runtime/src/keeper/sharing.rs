@@ -85,7 +85,11 @@ impl Keeper<'_> {
             return;
         };
         let here = std::env::current_dir().unwrap_or_default();
-        let mut batch = self.batch.iter().filter(|(entry, _)| !writes_files(entry));
+        let has_bytes = |(entry, files): &&(Entry, Vec<_>)| {
+            !files.is_empty() || entry.objects().next().is_none()
+        };
+        let batch = self.batch.iter().filter(has_bytes);
+        let mut batch = batch.filter(|(entry, _)| !writes_files(entry));
         let kept = batch.try_for_each(|(entry, files)| {
             let shared = for_others(entry, sharing.surroundings, &here);
             sharing.results.keep(&shared, files)

@@ -10,6 +10,7 @@ use crate::code::{Code, CodeHash, CodeHasher};
 use crate::wire::{self, Item, KeyItem, LoadError, Node, damaged};
 
 /// A call, as its bytes say.
+#[derive(Default)]
 pub(super) struct Call<'b> {
     /// The function and its arguments.
     pub(super) roots: Vec<Item<'b>>,
@@ -44,6 +45,17 @@ impl<'b> Call<'b> {
         Ok(Call { roots, nodes })
     }
 
+    /// The number of the called function.
+    pub(super) fn function(&self) -> Option<u32> {
+        let Some(Item::Closure(called)) = self.roots.first() else {
+            return None;
+        };
+        match self.nodes.get(*called as usize) {
+            Some(Parsed::Closure { function, .. }) => Some(*function),
+            _ => None,
+        }
+    }
+
     /// Whether a value is a function, or a variable that is one.
     pub(super) fn is_function(&self, item: Item<'_>) -> bool {
         match item {
@@ -56,8 +68,9 @@ impl<'b> Call<'b> {
         }
     }
 
-    /// Of all that is in the call; the order of nodes follows from the values alone.
-    pub(super) fn digest(&self, code: &Code) -> CodeHash {
+    /// Of all that is in the call, with what stands for the code of a function if one is
+    /// `versioned`; the order of nodes follows from the values alone.
+    pub(super) fn digest(&self, code: &Code, versioned: Option<(u32, CodeHash)>) -> CodeHash {
         let mut hasher = CodeHasher::default();
         hasher.put(&(self.roots.len(), self.nodes.len()));
         for item in &self.roots {
@@ -65,7 +78,10 @@ impl<'b> Call<'b> {
         }
         for node in &self.nodes {
             if let Parsed::Closure { function, .. } = node {
-                hasher.put(&code.functions[*function as usize].meaning.whole);
+                match versioned.filter(|(called, _)| called == function) {
+                    Some((_, version)) => hasher.put(&("version", version)),
+                    None => hasher.put(&code.functions[*function as usize].meaning.whole),
+                }
             }
             node.hash(&mut hasher, &mut |number| number);
         }

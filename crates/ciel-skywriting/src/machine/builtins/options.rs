@@ -16,6 +16,7 @@ enum Takes {
     Count,
     Bool,
     Text,
+    Version,
 }
 
 const OPTIONS: &[(&str, Takes)] = &[
@@ -29,7 +30,11 @@ const OPTIONS: &[(&str, Takes)] = &[
     ("live", Takes::Bool),
     ("keep", Takes::Bool),
     ("gpu", Takes::PositiveNumber),
+    (VERSION, Takes::Version),
 ];
+
+/// The option of functions alone.
+const VERSION: &str = "version";
 
 impl Takes {
     fn fits(self, value: &Json) -> bool {
@@ -42,6 +47,7 @@ impl Takes {
             Takes::Count => value.as_u64().is_some(),
             Takes::Bool => value.is_boolean(),
             Takes::Text => value.is_string(),
+            Takes::Version => value.as_str().is_some_and(|text| !text.is_empty()),
         }
     }
 
@@ -53,6 +59,7 @@ impl Takes {
             Takes::Count => "an integer that is not negative",
             Takes::Bool => "true or false",
             Takes::Text => "a string",
+            Takes::Version => "a string such as \"3\"",
         }
     }
 }
@@ -87,4 +94,14 @@ pub(super) fn check(options: &Json) -> Result<(), Pause> {
         }
     }
     Ok(())
+}
+
+/// Fails if what is no function of the script is given a version.
+pub(super) fn check_of_executor(options: &Json) -> Result<(), Pause> {
+    if options.get(VERSION).is_none() {
+        return Ok(());
+    }
+    let message = "the option \"version\" is for functions of the script, not for executors";
+    let hint = "what an executor is given counts by itself; spawn(f, […], {\"version\": \"3\"})";
+    Err(Failure::new("ArgumentError", message).hint(hint).into())
 }

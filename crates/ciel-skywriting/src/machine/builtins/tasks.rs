@@ -240,6 +240,7 @@ impl Machine {
         outputs: u32,
         options: Json,
     ) -> Result<Value, Pause> {
+        options::check_of_executor(&options)?;
         let executor = self.stack[first];
         if !executor.is_text() {
             return self.wrong_argument(

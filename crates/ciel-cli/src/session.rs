@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ciel_runtime::{Job, Resume};
 
-use crate::cli_error::CliError;
+use crate::cli_error::{CliError, JOB_FAILED};
 use crate::job_files::JobFiles;
 use crate::observer::CommandObserver;
 use crate::options::{RunOptions, Shared};
@@ -30,8 +30,10 @@ pub fn serve(shared: &Shared, options: RunOptions) -> Result<ExitCode, CliError>
     let settings = run::settings(shared, &options, given, Resume::New)?;
     let ended = ciel_runtime::run(settings, Job::Session(client), observer.clone());
     observer.clear();
-    ended?;
-    Ok(ExitCode::SUCCESS)
+    Ok(match ended?.counts.differing {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::from(JOB_FAILED),
+    })
 }
 
 fn client() -> Result<UnixStream, CliError> {

@@ -92,7 +92,8 @@ pub fn run(
     tell_of_killed(&*observer, &orphans::clear(&state)?);
     let key = key::run_key(&settings, &job);
     let runs = state.runs()?;
-    let keep_rule = keep_rule(&settings, key.is_some(), &runs);
+    let is_session = matches!(job, Job::Session(_));
+    let keep_rule = keep_rule(&settings, (key.is_some(), is_session), &runs);
     let folder = choose_folder(&state, &runs, &settings, key.as_deref(), &*observer)?;
     let folder = Arc::new(folder);
     let id = folder.id().to_string();
@@ -151,15 +152,20 @@ pub fn run(
     finish(&engine, id, ended)
 }
 
-/// Which tasks take part in kept results, in a run that is recorded or not.
-fn keep_rule(settings: &Settings, recorded: bool, runs: &[RunEntry]) -> KeepRule {
+/// Which tasks take part in kept results, in a run that is recorded or not; those of a session only
+/// if it asks for that.
+fn keep_rule(
+    settings: &Settings,
+    (is_recorded, is_session): (bool, bool),
+    runs: &[RunEntry],
+) -> KeepRule {
     if settings.check {
         return KeepRule::default();
     }
     let is_new = settings.resume == Resume::New;
     let after_failure = || !is_new && has_ended_badly(runs, &key::job_key(settings));
     KeepRule {
-        keeps: recorded,
+        keeps: is_recorded || (is_session && settings.takes_kept()),
         takes: settings.takes_kept() || after_failure(),
     }
 }

@@ -15,8 +15,8 @@ import subprocess
 import sys
 import sysconfig
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,8 +26,51 @@ from ciel._options import RETRIES_MAX, check_count, check_number
 
 COMMAND = "CIEL_COMMAND"
 PIECE_BYTES = 1 << 16
+DISK_BYTES_MAX = 2**63 - 1
 RESOURCE_MAX = (2**32 - 1) // 1000
 """Of a resource of the machine; the engine counts in thousandths."""
+
+
+@dataclass(frozen=True)
+class KeepingOptions:
+    """The options of `Session` about kept results; see there."""
+
+    kept: bool = False
+    kept_dir: str | os.PathLike[str] | None = None
+    trust_owner: Sequence[str] = ()
+    trust: str = "content"
+    check: bool = False
+    keep: int | None = None
+
+    def __post_init__(self) -> None:
+        """Checks options that the command line could only refuse later."""
+        for name in ("kept", "check"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} is True or False, not {getattr(self, name)!r}")
+        owners = self.trust_owner
+        if isinstance(owners, str) or not all(isinstance(owner, str) and owner for owner in owners):
+            raise TypeError(f"trust_owner is a list of names of users, not {owners!r}")
+        if owners and self.kept_dir is None:
+            raise ValueError("trust_owner is about results in a shared folder: give kept_dir, too")
+        if self.trust not in ("content", "mtime"):
+            raise ValueError(f"trust is 'content' or 'mtime', not {self.trust!r}")
+        if self.check and self.takes:
+            raise ValueError("check runs all tasks twice: leave kept and kept_dir out")
+        check_count("keep", self.keep, 0, DISK_BYTES_MAX)
+
+    @property
+    def takes(self) -> bool:
+        """Whether tasks that do not say it themselves take kept results."""
+        return self.kept or self.kept_dir is not None
+
+    def words(self) -> list[str]:
+        """The options as arguments of the command."""
+        words = ["--kept"] if self.kept else []
+        words += [] if self.kept_dir is None else [f"--kept-dir={os.fspath(self.kept_dir)}"]
+        words += [f"--trust-owner={owner}" for owner in self.trust_owner]
+        words += ["--check"] if self.check else []
+        words += [] if self.keep is None else [f"--keep={self.keep}"]
+        return words if self.trust == "content" else [*words, f"--trust={self.trust}"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +90,7 @@ class EngineOptions:
     held_bytes: int | None = None
     store_memory: int | None = None
     store_bytes: int | None = None
+    keeping: KeepingOptions = field(default_factory=lambda: KeepingOptions())
 
     def __post_init__(self) -> None:
         """Checks options that the command line could only refuse later."""
@@ -68,6 +112,8 @@ class EngineOptions:
                 raise ValueError(f"{name} is a number of bytes, not {amount!r}")
         if self.serial and self.jobs is not None:
             raise ValueError("a serial run has one task at a time: leave jobs out")
+        if self.serial and self.keeping.takes:
+            raise ValueError("a serial run takes no kept results: leave kept and kept_dir out")
 
     def words(self) -> list[str]:
         """The options as arguments of the command."""
@@ -83,6 +129,7 @@ class EngineOptions:
         words += [] if self.store_memory is None else [f"--store-memory={self.store_memory}"]
         words += [] if self.store_bytes is None else [f"--store-bytes={self.store_bytes}"]
         words += [f"--resource={name}={count}" for name, count in (self.resources or {}).items()]
+        words += self.keeping.words()
         return [*words, f"--stderr={self.stderr}", f"--shell={self.shell}"]
 
 
@@ -112,17 +159,16 @@ class Engine:
             if stream is not None:
                 stream.flush()
 
-    def end(self) -> None:
-        """Waits until the process has ended and all of its output was copied."""
-        self._process.wait()
-        for pump in self._pumps:
-            pump.join()
-
-    def failed(self) -> CielError:
-        """The exception for an engine that ended before it was ready."""
+    def end(self) -> int:
+        """Waits until the process has ended and all of its output was copied; its exit status."""
         status = self._process.wait()
         for pump in self._pumps:
             pump.join()
+        return status
+
+    def failed(self) -> CielError:
+        """The exception for an engine that ended before it was ready."""
+        status = self.end()
         return WorkerLost(
             f"the engine ended with status {status} before the session began",
             hint="its standard error shows the reason; try `ciel doctor`",

@@ -5,7 +5,7 @@ A session with one submit, whose failure ends the run. Read next: `_session.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ciel._errors import NoRun, WorkerLost
@@ -37,6 +37,12 @@ def run(
     held_bytes: int | None = None,
     store_memory: int | None = None,
     store_bytes: int | None = None,
+    kept: bool = False,
+    kept_dir: str | os.PathLike[str] | None = None,
+    trust_owner: Sequence[str] = (),
+    trust: str = "content",
+    check: bool = False,
+    keep: int | None = None,
     **kwargs: Any,
 ) -> R:
     """Runs `main(*args, **kwargs)` as the root task of a run and returns its value.
@@ -44,12 +50,13 @@ def run(
     The options are those of `Session`; arguments of `main` with such names are passed by position.
     A coroutine function is awaited, and a future that `main` returns is waited for. Raises the
     exception of `main`, or else the earliest failure of a task whose result was never
-    requested. Ctrl-C cancels the run.
+    requested; NonDeterministic if `check` has found that results differ. Ctrl-C cancels the run.
     """
     session = Session(
         jobs=jobs, serial=serial, keep_going=keep_going, retries=retries, timeout=timeout,
         state=state, stderr=stderr, progress=progress, resources=resources, shell=shell,
         held_bytes=held_bytes, store_memory=store_memory, store_bytes=store_bytes,
+        kept=kept, kept_dir=kept_dir, trust_owner=trust_owner, trust=trust, check=check, keep=keep,
     )  # fmt: skip
     try:
         value: Any = session.submit(as_plain(main), *args, **kwargs).result()

@@ -9,13 +9,13 @@ strand, `_session_process.py` for the engine's life.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, overload
 
 from ciel._call import Call
 from ciel._callables import call_of
-from ciel._engine import EngineOptions
+from ciel._engine import EngineOptions, KeepingOptions
 from ciel._errors import NoRun
 from ciel._export import spawn_export
 from ciel._future import Future
@@ -50,6 +50,12 @@ class Session:
     bound; `store_memory` is how many bytes of large values may be in memory instead of on the
     disk, by default a quarter of what is available; `store_bytes` is how many bytes of the disk
     its results may take; by default there is no bound.
+
+    `kept` keeps results of tasks for later runs, and takes those that earlier ones kept;
+    `kept_dir` does so with a folder that several users share, too, and `trust_owner` names users
+    whose results there are taken in any form; `trust` is "content", or "mtime" for files that
+    commands name; `check` runs each pure task twice and compares the results: `close()` raises
+    NonDeterministic if any differ; `keep` is how many bytes earlier runs and kept results may take.
     """
 
     def __init__(
@@ -68,6 +74,12 @@ class Session:
         held_bytes: int | None = None,
         store_memory: int | None = None,
         store_bytes: int | None = None,
+        kept: bool = False,
+        kept_dir: str | os.PathLike[str] | None = None,
+        trust_owner: Sequence[str] = (),
+        trust: str = "content",
+        check: bool = False,
+        keep: int | None = None,
     ) -> None:
         """Starts the engine. Raises NoRun inside a task, CielError if there is no command ciel."""
         if here.strand is not None:
@@ -78,6 +90,7 @@ class Session:
         options = EngineOptions(
             jobs, serial, keep_going, retries, timeout, state, stderr, progress, resources, shell,
             held_bytes, store_memory, store_bytes,
+            KeepingOptions(kept, kept_dir, trust_owner, trust, check, keep),
         )  # fmt: skip
         self._process = SessionProcess(options)
 
@@ -134,7 +147,8 @@ class Session:
     def close(self) -> None:
         """Waits for all submitted tasks and ends the engine.
 
-        Raises the earliest failure whose result was never requested.
+        Raises the earliest failure whose result was never requested; NonDeterministic if there is
+        none and results differ in a session that checks.
         """
         self._process.close()
 

@@ -15,9 +15,11 @@ import weakref
 from ciel._cells import Cells
 from ciel._client_strand import ClientStrand
 from ciel._engine import Engine, EngineOptions
-from ciel._errors import CielError, NoRun, error_of, failure_of
+from ciel._errors import CielError, NonDeterministic, NoRun, error_of, failure_of
 from ciel._native import Refusal, Start
 
+DIFFERING = 1
+"""The exit status of the engine of a session whose tasks gave different results when checked."""
 KEEP_UNSPECIFIED = 0
 _NULL = (0, b"null", "json", ())
 
@@ -28,6 +30,7 @@ class SessionProcess:
     def __init__(self, options: EngineOptions) -> None:
         """Starts the engine. Raises CielError if there is no command ciel, or if it refuses."""
         self._engine = Engine(options)
+        self._checks = options.keeping.check
         self._client = _greeted(self._engine)
         threading.Thread(target=self._client.hear, name="ciel-session", daemon=True).start()
         self._is_open = True
@@ -47,15 +50,21 @@ class SessionProcess:
     def close(self) -> None:
         """Waits for all submitted tasks and ends the engine.
 
-        Raises the earliest failure that was never read.
+        Raises the earliest failure that was never read; NonDeterministic if results differ in a
+        session that checks.
         """
         if not self._is_open:
             return
         self._leave()
         self._client.connection.exit(self._client.tag, [_NULL], KEEP_UNSPECIFIED)
-        self._finish()
+        status = self._finish()
         for failure in self._client.failures:
             raise error_of(failure)
+        if self._checks and status == DIFFERING:
+            raise NonDeterministic(
+                "tasks that ran twice gave different results",
+                hint="warnings on standard error name them; declare a task pure only if it is",
+            )
 
     def cancel(self) -> None:
         """Cancels all submitted tasks at once and ends the engine."""
@@ -76,7 +85,7 @@ class SessionProcess:
         self._cells.close()
         _OPEN.discard(self)
 
-    def _finish(self) -> None:
+    def _finish(self) -> int:
         self._client.connection.flush()
         try:
             self._client.closed.wait()
@@ -85,7 +94,7 @@ class SessionProcess:
             self._engine.end()
             raise
         self._client.connection.close()
-        self._engine.end()
+        return self._engine.end()
 
 
 _OPEN: weakref.WeakSet[SessionProcess] = weakref.WeakSet()

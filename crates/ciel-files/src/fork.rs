@@ -6,6 +6,7 @@ use std::borrow::BorrowMut;
 use std::marker::PhantomData;
 
 use crate::meeting::Own;
+use crate::panics;
 use crate::strand::{Node, State};
 use crate::sync::Arc;
 use crate::thread::{self, Standing};
@@ -71,7 +72,11 @@ impl Strand {
     /// Runs a closure as this strand, on whatever thread, and ends the strand.
     ///
     /// # Panics
-    /// If the closure does. What the serial elision would have written by then stays.
+    /// If the closure does. What it has written by then stays. In a strand of a [`Group`] that cuts
+    /// what comes behind it in the group; of any other one the caller keeps the panic, so that what
+    /// comes behind it stays, too.
+    ///
+    /// [`Group`]: crate::Group
     pub fn run<R>(mut self, act: impl FnOnce() -> R) -> R {
         self.within(act)
     }
@@ -80,7 +85,7 @@ impl Strand {
     /// and ends when it is dropped.
     ///
     /// # Panics
-    /// If the closure does. What the serial elision would have written by then stays.
+    /// As [`run`](Strand::run).
     pub fn within<R>(&mut self, act: impl FnOnce() -> R) -> R {
         let mut running = Running::new(self);
         let result = act();
@@ -191,10 +196,13 @@ impl<S: BorrowMut<Strand>> Drop for Running<S> {
         let strand = self.strand.borrow_mut();
         let left = thread::replace(std::mem::take(&mut self.before));
         strand.state = left.own.into_state();
+        // What runs a strand of no scope, such as a thread, keeps its panic.
         if !self.is_whole
+            && strand.scope != NO_SCOPE
             && let Some(state) = &mut strand.state
         {
             state.panicked_in = state.panicked_in.or(Some(strand.scope));
+            panics::note(strand.scope);
         }
     }
 }

@@ -52,6 +52,7 @@ mod iter;
 mod join;
 mod line;
 mod meeting;
+mod panics;
 mod part;
 mod place;
 mod scope;

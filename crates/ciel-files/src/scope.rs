@@ -6,6 +6,7 @@
 use crate::fork::{NO_SCOPE, Strand, fork, fork_in};
 use crate::host;
 use crate::join::in_pool;
+use crate::panics;
 use crate::sync::{AtomicU64, Ordering};
 use crate::thread;
 
@@ -72,16 +73,12 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
+        let has_panicked = panics::take(self.scope);
         if !self.by_strand {
             return;
         }
         thread::unpark();
-        thread::current(|own| {
-            own.absorb();
-            if own.panicked_in == Some(self.scope) {
-                own.panicked_in = None;
-            }
-        });
+        thread::current(|own| own.end_scope(self.scope, has_panicked));
     }
 }
 

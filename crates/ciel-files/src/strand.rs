@@ -36,6 +36,9 @@ pub(crate) struct State {
     /// A strand of this scope has panicked, so the serial elision runs nothing behind it before the
     /// scope ends.
     pub(crate) panicked_in: Option<u64>,
+    /// It begins behind this scope, of which a strand has panicked and others have left strands
+    /// that still run: what comes from these is not written, and this is.
+    resumes_behind: Option<u64>,
 }
 
 impl State {
@@ -136,7 +139,7 @@ impl State {
     /// Takes over the strands that have ended before this one, as far as they follow one another.
     pub(crate) fn absorb(&mut self) {
         let mut behind = Vec::new();
-        while let Some(before) = self.node.as_ref().and_then(|node| node.take_ended_before()) {
+        while let Some(before) = self.take_before() {
             behind.push(std::mem::replace(self, *before));
         }
         if let Some(own) = behind.first() {
@@ -146,6 +149,41 @@ impl State {
         for next in behind.into_iter().rev() {
             self.join(next);
         }
+    }
+
+    /// The strand before this one, if it has ended. Behind a scope in which one has panicked, that
+    /// is known to be all up to there: what is between is told from this strand by it.
+    fn take_before(&self) -> Option<Box<State>> {
+        let node = self.node.as_ref()?;
+        let mut before = node.take_ended_before()?;
+        if self.resumes_behind.is_some() {
+            before.absorb();
+            if before.panicked_in.is_none() {
+                node.end_before(before);
+                return None;
+            }
+        }
+        Some(before)
+    }
+
+    /// All strands of a scope have ended, and this one continues behind it. One of them has
+    /// panicked if `has_panicked`; what it cuts ends here.
+    pub(crate) fn end_scope(&mut self, scope: u64, has_panicked: bool) {
+        self.absorb();
+        if self.panicked_in == Some(scope) {
+            self.panicked_in = None;
+        } else if has_panicked && self.panicked_in.is_none() {
+            self.resume_behind(scope);
+        }
+    }
+
+    /// Continues behind strands that were forked for ever within a scope, and still run.
+    #[cold]
+    fn resume_behind(&mut self, scope: u64) {
+        let node = Node::new();
+        let mut behind = State::forked(self.root, self.pointers.clone(), Some(node.clone()));
+        behind.resumes_behind = Some(scope);
+        node.end_before(Box::new(std::mem::replace(self, *behind)));
     }
 
     /// Whether everything before this strand is in the file; what it has written is there now, but
@@ -209,7 +247,7 @@ impl State {
     /// its file, whose next call reports it.
     pub(crate) fn join(&mut self, next: State) {
         gauges::strands_joined();
-        if self.panicked_in.is_some() {
+        if self.panicked_in.is_some() && self.panicked_in != next.resumes_behind {
             return;
         }
         self.panicked_in = next.panicked_in;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 
 use ciel_files::{File, FileError, Group, Mode, Options, fork, join, scope, spawn};
@@ -317,12 +318,142 @@ fn panic_in_a_group_cuts_what_follows_in_it_and_nothing_behind_it() {
     let thread = std::thread::spawn(move || {
         first.run(|| {
             (&other).write_all(b"first").unwrap();
-            std::panic::resume_unwind(Box::new("on purpose"));
+            resume_unwind(Box::new("on purpose"));
         })
     });
     assert!(thread.join().is_err());
     drop(group);
     (&file).write_all(b" behind").unwrap();
+    file.close().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "first behind");
+}
+
+#[test]
+fn strands_that_outlive_a_group_are_cut_by_its_panic_and_cut_nothing_behind_it() {
+    // What the calling strand wrote after the group was cut with what the panic cuts, for ever, if
+    // a strand that was forked in the group still ran; and the file could not be closed.
+    for late_in in ["first", "second", "both"] {
+        for panics_in in ["first", "second", "neither"] {
+            assert_eq!(
+                outlived(late_in, panics_in),
+                expected(late_in, panics_in),
+                "late in {late_in}, panic in {panics_in}"
+            );
+        }
+    }
+}
+
+/// What two strands of a group write of which some leave strands that run when it has ended.
+fn outlived(late_in: &str, panics_in: &str) -> String {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::SerialAppend).unwrap();
+    let mut late = Vec::new();
+    let group = Group::new();
+    for (name, strand) in [("first", group.fork()), ("second", group.fork())] {
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            strand.run(|| {
+                write!(&file, "{name} ").unwrap();
+                if [name, "both"].contains(&late_in) {
+                    late.push((name, fork()));
+                }
+                write!(&file, "ends ").unwrap();
+                if name == panics_in {
+                    resume_unwind(Box::new("on purpose"));
+                }
+            });
+        }));
+        assert_eq!(ended.is_err(), name == panics_in);
+    }
+    drop(group);
+    write!(&file, "behind").unwrap();
+    assert!(file.dup().close().is_err(), "strands run");
+    for (name, strand) in late.into_iter().rev() {
+        strand.run(|| write!(&file, "late {name} ").unwrap());
+    }
+    file.close().unwrap();
+    fs::read_to_string(&path).unwrap()
+}
+
+/// The same of the serial elision.
+fn expected(late_in: &str, panics_in: &str) -> String {
+    let mut text = String::new();
+    for name in ["first", "second"] {
+        text += &format!("{name} ");
+        if [name, "both"].contains(&late_in) {
+            text += &format!("late {name} ");
+        }
+        text += "ends ";
+        if name == panics_in {
+            break;
+        }
+    }
+    text + "behind"
+}
+
+#[test]
+fn groups_that_follow_one_another_are_told_apart_though_strands_outlive_all_of_them() {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::SerialAppend).unwrap();
+    let mut late = Vec::new();
+    for number in 0..4 {
+        let group = Group::new();
+        let (first, second) = (group.fork(), group.fork());
+        let panic = || first.run(|| resume_unwind(Box::new("on purpose")));
+        assert!(catch_unwind(AssertUnwindSafe(panic)).is_err());
+        second.run(|| late.extend([fork(), fork()]));
+        drop(group);
+        write!(&file, "{number} ").unwrap();
+        late.push(fork());
+    }
+    // They end in another order than they have begun in.
+    for number in [1, 4, 3, 0, 2, 5, 11, 6, 7, 9, 10, 8] {
+        let strand = std::mem::replace(&mut late[number], fork());
+        strand.run(|| write!(&file, "late {number} ").unwrap());
+    }
+    drop(late);
+    file.close().unwrap();
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        "0 late 2 1 late 5 2 late 8 3 late 11 "
+    );
+}
+
+#[test]
+fn thread_that_outlives_a_scope_in_which_a_strand_panics_keeps_its_place() {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::SerialAppend).unwrap();
+    let kept = std::sync::Mutex::new(None);
+    let whole = catch_unwind(AssertUnwindSafe(|| {
+        scope(|scope| {
+            *kept.lock().unwrap() = Some(fork());
+            scope.spawn(|_| {
+                write!(&file, "first ").unwrap();
+                resume_unwind(Box::new("on purpose"));
+            });
+            scope.spawn(|_| write!(&file, "cut ").unwrap());
+        });
+    }));
+    assert!(whole.is_err());
+    write!(&file, "behind").unwrap();
+    let strand = kept.into_inner().unwrap().unwrap();
+    strand.run(|| write!(&file, "late ").unwrap());
+    file.close().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "late first behind");
+}
+
+#[test]
+fn panic_that_a_thread_keeps_cuts_nothing() {
+    let (_folder, path) = folder_with("");
+    let file = File::create(&path, Mode::SerialAppend).unwrap();
+    let (strand, other) = (fork(), file.dup());
+    let thread = std::thread::spawn(move || {
+        strand.run(|| {
+            write!(&other, "first ").unwrap();
+            resume_unwind(Box::new("on purpose"));
+        })
+    });
+    write!(&file, "behind").unwrap();
+    assert!(thread.join().is_err());
     file.close().unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "first behind");
 }

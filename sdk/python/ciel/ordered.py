@@ -144,8 +144,9 @@ def join(first: Callable[[], T], second: Callable[[], U]) -> tuple[T, U]:
     """Calls two functions at the same time; all that `first` writes precedes what `second` writes.
 
     `first` runs on a new thread, `second` on this one. In the files it is as if `second` were not
-    called when `first` raises: what it wrote is not there. Threads and calls that one of them
-    starts have to end in it. Pointers of files in local mode are afterwards where they were.
+    called when `first` raises: what it wrote is not there, nor what threads write that it has
+    started. Threads of either may run on when `join` has returned, and write where they were
+    started. Pointers of files in local mode are afterwards where they were.
 
     Raises:
         Exception: what `first` raises, otherwise what `second` does, after both have ended.

@@ -117,6 +117,46 @@ def test_exception_of_the_first_of_a_join_cuts_the_second_and_is_raised(tmp_path
     assert (tmp_path / "log").read_text() == "first\nbehind\n"
 
 
+@pytest.mark.parametrize("raises", ["neither", "first", "second"])
+@pytest.mark.parametrize("starts", ["first", "second", "both"])
+def test_threads_outlive_the_join_that_has_started_them(
+    tmp_path: Path, starts: str, raises: str
+) -> None:
+    """What followed the join was lost, and closing refused, if the first function had raised while
+    a thread of the second one still ran."""
+    go = threading.Event()
+    threads = []
+
+    def late(name: str) -> None:
+        assert go.wait(DEADLINE_S)
+        print("thread of", name, file=log)
+
+    def work(name: str) -> None:
+        print(name, "begins", file=log)
+        if starts in (name, "both"):
+            threads.append(ordered.thread(late, (name,)))
+        print(name, "ends", file=log)
+        if raises == name:
+            raise KeyError(name)
+
+    with ciel.open(tmp_path / "log") as log:
+        try:
+            ordered.join(lambda: work("first"), lambda: work("second"))
+        except KeyError as error:
+            print(error.args[0], "has raised", file=log)
+        print("behind", file=log)
+        go.set()
+        for one in threads:
+            one.join(DEADLINE_S)
+    wanted = []
+    for name in ("first",) if raises == "first" else ("first", "second"):
+        wanted.append(f"{name} begins")
+        wanted += [f"thread of {name}"] if starts in (name, "both") else []
+        wanted.append(f"{name} ends")
+    wanted += [] if raises == "neither" else [f"{raises} has raised"]
+    assert (tmp_path / "log").read_text().splitlines() == [*wanted, "behind"]
+
+
 def test_join_gives_both_results(tmp_path: Path) -> None:
     with ciel.open(tmp_path / "log") as log:
         assert ordered.join(lambda: log.write("ab"), lambda: log.write("c")) == (2, 1)

@@ -35,6 +35,8 @@ mod join;
 mod line;
 #[path = "../../src/meeting.rs"]
 mod meeting;
+#[path = "../../src/panics.rs"]
+mod panics;
 #[path = "../../src/part.rs"]
 mod part;
 #[path = "../programs/program.rs"]

@@ -26,6 +26,8 @@ const BEATS_MAX: u32 = 10;
 #[derive(Default)]
 pub struct Levels {
     levels: VecDeque<Level>,
+    /// Children of all levels that are kept and have not begun.
+    fresh: usize,
     /// Children that ended in place and were not counted yet, by definition.
     ended: BTreeMap<u32, u64>,
 }
@@ -53,8 +55,6 @@ struct Level {
     /// Its spawns, oldest first.
     pending: VecDeque<Child>,
     inside: Option<Inside>,
-    /// The handle of what runs in place of the strand, and becomes a task now.
-    begun: Option<u32>,
 }
 
 /// What runs in place of a strand.
@@ -72,7 +72,7 @@ impl Levels {
     /// many it keeps.
     pub fn keep(&mut self, tag: u32, child: Child) -> usize {
         if tag != 0 && !self.is_task(tag) {
-            self.levels.clear();
+            self.forget();
             self.levels.push_back(Level {
                 tag: Some(tag),
                 ..Level::default()
@@ -82,6 +82,7 @@ impl Levels {
             return 0;
         };
         level.pending.push_back(child);
+        self.fresh += 1;
         level.pending.len()
     }
 
@@ -111,6 +112,7 @@ impl Levels {
             after,
             beats: 0,
         });
+        self.fresh -= 1;
         self.levels.push_back(Level {
             name: Some(name),
             ..Level::default()
@@ -148,6 +150,7 @@ impl Levels {
     /// The strand that has its turn was cancelled: nothing that it keeps is left.
     pub fn forget(&mut self) {
         self.levels.clear();
+        self.fresh = 0;
     }
 
     /// Whether the strand of that name is at that level, in place of another one.
@@ -168,7 +171,7 @@ impl Levels {
     /// The strand that runs is a task with that tag: all spawns that it keeps.
     pub fn settle(&mut self, tag: u32) -> Vec<WorkerMessage> {
         match self.is_task(tag) {
-            true => self.levels[0].take(tag, usize::MAX),
+            true => self.take(tag, usize::MAX, None),
             false => Vec::new(),
         }
     }
@@ -189,8 +192,7 @@ impl Levels {
 
     /// Whether a child is kept that has not begun.
     pub fn has_pending(&self) -> bool {
-        let has_pending = |level: &Level| level.pending.len() > usize::from(level.inside.is_some());
-        self.levels.iter().any(has_pending)
+        self.fresh > 0
     }
 
     /// Counts a beat. Whether what runs in place of the outermost strand has to become a task.
@@ -216,13 +218,20 @@ impl Levels {
         };
         level.tag = Some(tag);
         let Some(inside) = level.inside.take() else {
-            return level.take(tag, PROMOTED_MAX);
+            return self.take(tag, PROMOTED_MAX, None);
         };
-        level.begun = Some(inside.handle);
-        let mut messages = level.take(tag, usize::MAX);
+        let mut messages = self.take(tag, usize::MAX, Some(inside.handle));
         messages.push(WorkerMessage::about(tag, inside.block()));
         self.levels.pop_front();
         messages
+    }
+
+    /// The spawns of the oldest children that the outermost strand keeps, so many at most. The one
+    /// with the handle `begun` has begun, none else.
+    fn take(&mut self, tag: u32, count_max: usize, begun: Option<u32>) -> Vec<WorkerMessage> {
+        let spawns = self.levels[0].take(tag, count_max, begun);
+        self.fresh -= spawns.len() - usize::from(begun.is_some());
+        spawns
     }
 }
 
@@ -235,9 +244,8 @@ impl Level {
         found.ok()
     }
 
-    fn take(&mut self, tag: u32, count_max: usize) -> Vec<WorkerMessage> {
+    fn take(&mut self, tag: u32, count_max: usize, begun: Option<u32>) -> Vec<WorkerMessage> {
         let count = self.pending.len().min(count_max);
-        let begun = self.begun;
         let children = self.pending.drain(..count);
         children
             .map(|child| WorkerMessage::about(tag, child.spawn(begun)))

@@ -29,8 +29,8 @@ use crate::outside::Outside;
 use crate::plain::is_small;
 use crate::promoter::Promoter;
 
-/// Strands in place above one another; the innermost spawns tasks.
-pub const DEPTH_MAX: u32 = 200;
+/// Strands in place above one another; the innermost spawns tasks. Each keeps some ten kilobytes.
+pub const DEPTH_MAX: u32 = 100_000;
 
 /// Payloads whose memory is kept for others.
 const SPARE_MAX: usize = 64;
@@ -171,15 +171,10 @@ impl Stack {
 
     /// Whether a strand is there whose greenlet `switch` switches to; those above it are gone then.
     fn unwind(slf: &Bound<'_, Stack>, switch: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let switches: Vec<Py<PyAny>> = {
-            let stack = slf.borrow();
-            let levels = stack.levels.iter();
-            levels
-                .map(|level| level.switch.clone_ref(slf.py()))
-                .collect()
-        };
-        for (place, found) in switches.iter().enumerate().rev() {
-            if switch.eq(found)? {
+        let count = slf.borrow().levels.len();
+        for place in (0..count).rev() {
+            let found = slf.borrow().levels[place].switch.clone_ref(slf.py());
+            if found.bind(slf.py()).eq(switch)? {
                 let above = slf.borrow_mut().levels.split_off(place + 1);
                 drop(above);
                 return Ok(true);
@@ -209,19 +204,14 @@ pub(crate) fn stand_all(py: Python<'_>) -> PyResult<()> {
 /// The strand at that level, from 0; made now, with those below it, if nobody has asked for it.
 fn strand_at(stack: &Bound<'_, Stack>, place: usize) -> PyResult<Py<PyAny>> {
     let py = stack.py();
-    let mut below: Option<Py<PyAny>> = None;
-    for place in 0..=place {
+    let known = |place: &usize| stack.borrow().levels[*place].strand.known(py);
+    let first = (0..=place).rev().find(|place| known(place).is_some());
+    let mut below = first.and_then(|place| known(&place));
+    for place in first.map_or(0, |first| first + 1)..=place {
         let inside = match &stack.borrow().levels[place].strand {
-            Running::Strand(strand) => {
-                below = Some(strand.clone_ref(py).into_any());
-                continue;
-            }
             Running::Inside(inside) => inside.clone_ref(py),
+            Running::Strand(_) => unreachable!("such a strand is known"),
         };
-        if let Some(strand) = inside.bind(py).borrow().strand.as_ref() {
-            below = Some(strand.clone_ref(py));
-            continue;
-        }
         let (stand, switch, elapsed_s) = {
             let stack = stack.borrow();
             let promoter = stack.promoter.get();
@@ -239,6 +229,19 @@ fn strand_at(stack: &Bound<'_, Stack>, place: usize) -> PyResult<Py<PyAny>> {
         )?);
     }
     Ok(below.expect("there is a strand at that level"))
+}
+
+impl Running {
+    /// Its strand in Python, if somebody has asked for that.
+    fn known(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        match self {
+            Running::Strand(strand) => Some(strand.clone_ref(py).into_any()),
+            Running::Inside(inside) => {
+                let inside = inside.bind(py).borrow();
+                inside.strand.as_ref().map(|strand| strand.clone_ref(py))
+            }
+        }
+    }
 }
 
 fn here(py: Python<'_>) -> Option<Bound<'_, Stack>> {

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 IDLE_MAX = 64
 """Greenlets that are kept for later tasks."""
 
+MADE_MAX = 32
+"""Greenlets that home makes at once for those who run in place of one another."""
+
 Body = Callable[[], "greenlet | None"]
 """Runs a task; returns the greenlet that continues when it has ended, `None` for home."""
 
@@ -67,6 +70,7 @@ class Scheduler:
         self.state = state
         self.contexts = Contexts()
         self.idle: list[Switch] = []
+        self._making = 1
 
     def keep_context(self) -> None:
         """Strands that begin later have the context variables that modules have set at import."""
@@ -122,8 +126,9 @@ class Scheduler:
             outer.aside = None
 
     def _runner(self) -> Switch:
-        if self.idle:
-            return self.idle.pop()
+        return self.idle.pop() if self.idle else self._made()
+
+    def _made(self) -> Switch:
         made = greenlet(self._loop, self.home)
         made.gr_context = self.contexts.fresh()
         switch: Switch = made.switch
@@ -153,7 +158,9 @@ class Scheduler:
             strand.aside = None
         request = switch(word)
         while type(request) is RunnerWanted:
-            self._runner()(lambda: None)
+            for _ in range(self._making):
+                self._made()(lambda: None)
+            self._making = min(2 * self._making, MADE_MAX)
             request = request.where.switch()
         here.strand = None
         if self.stack is not None:

@@ -71,6 +71,13 @@ pub const PARKED_STRANDS_MAX: usize = 1_000_000;
 /// stream is stored.
 pub const STREAM_READER_WAIT_MS: u64 = 50;
 
+/// Streams that a command reads; further ones it reads when they are whole.
+pub const STREAM_INPUTS_MAX: usize = 48;
+
+/// The number of the descriptor by which a command reads its first stream that has a name: above
+/// those that shells give to scripts.
+pub const STREAM_DESCRIPTOR_FIRST: i32 = 100;
+
 /// Bytes that the pipe of a stream holds: few enough to stay in the cache of a core.
 pub const STREAM_PIPE_BYTES: usize = 256 << 10;
 

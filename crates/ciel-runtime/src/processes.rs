@@ -16,7 +16,7 @@ use ciel_graph::{Assignment, Output};
 use ciel_model::{Audit, Digest, Failure, FailureKind, Form, Keeping, Label, Value, limits};
 use ciel_node::AttemptKey;
 use ciel_ordered::{Piece, Sink};
-use ciel_spawner::{self as message, Exit, Left, Report, Status};
+use ciel_spawner::{Exit, Left, Report, Status};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::command_failure::{self, Ended, Remains};
@@ -189,10 +189,11 @@ async fn run_to_end(
         return Ok(Conclusion::Stopped);
     };
     desk.lay_out(std::mem::take(&mut taken.values));
+    desk.set_descriptors(taken.descriptors());
     let plan = start::plan(engine, assignment, desk)?;
     let sinks = sinks_of(engine, assignment, &plan)?;
-    let stream = taken.descriptor_for(&plan.stdin);
-    let stdin = match &stream {
+    let streams = taken.reading_ends(&assignment.label, &plan.stdin)?;
+    let stdin = match &streams.stdin {
         None => desk.standard_input(&plan.stdin).await?,
         Some(_) => None,
     };
@@ -203,14 +204,16 @@ async fn run_to_end(
     }
     let mut start = start::request(assignment, &plan, stdin, desk)?;
     let (mut pipes, writers) = start::open_pipes(engine, assignment, &plan, desk, &mut start)?;
-    if stream.is_some() {
-        start.stdin = message::Input::Fd(writers.len() as u32);
-    }
-    let borrowed: Vec<_> = writers.iter().chain(&stream).map(AsFd::as_fd).collect();
+    streams.give_to(&mut start, writers.len());
+    let borrowed: Vec<_> = writers
+        .iter()
+        .chain(streams.iter())
+        .map(AsFd::as_fd)
+        .collect();
     let mut events = spawning
         .start(attempt, start, &borrowed)
         .map_err(|error| trouble(&assignment.label, "cannot reach the spawner", &error))?;
-    drop((writers, stream));
+    drop((writers, streams));
     outlets.tell_opened();
     let ended = watch(
         engine,

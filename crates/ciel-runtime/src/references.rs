@@ -10,3 +10,13 @@ pub(crate) fn reference(value: &Value) -> Option<usize> {
     let object = value.as_object().filter(|object| object.len() == 1)?;
     object.get(REFERENCE)?.as_u64().map(|index| index as usize)
 }
+
+/// The inputs that are named anywhere in arguments, each as often as it is.
+pub(crate) fn all(arguments: &Value) -> Vec<usize> {
+    match (reference(arguments), arguments) {
+        (Some(index), _) => vec![index],
+        (None, Value::Array(list)) => list.iter().flat_map(all).collect(),
+        (None, Value::Object(entries)) => entries.values().flat_map(all).collect(),
+        (None, _) => Vec::new(),
+    }
+}

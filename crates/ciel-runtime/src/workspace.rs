@@ -25,6 +25,8 @@ pub(crate) struct TaskWorkspace<'a> {
     engine: &'a Engine,
     assignment: &'a Assignment,
     inputs: Vec<Value<Handle>>,
+    /// Inputs that the process reads from descriptors of these numbers.
+    descriptors: FxHashMap<usize, i32>,
     /// Outputs whose paths end in a name: what these paths end in.
     named_outputs: FxHashMap<u32, String>,
     /// Inputs that the command reads as folders: their archives, and these folders.
@@ -45,6 +47,7 @@ impl<'a> TaskWorkspace<'a> {
             engine,
             assignment,
             inputs: Vec::new(),
+            descriptors: FxHashMap::default(),
             named_outputs: FxHashMap::default(),
             unpacked: FxHashMap::default(),
             packed: FxHashMap::default(),
@@ -57,6 +60,11 @@ impl<'a> TaskWorkspace<'a> {
     /// The inputs, by index.
     pub(crate) fn lay_out(&mut self, inputs: Vec<Value<Handle>>) {
         self.inputs = inputs;
+    }
+
+    /// The numbers of the descriptors by which the process reads some of its inputs.
+    pub(crate) fn set_descriptors(&mut self, descriptors: FxHashMap<usize, i32>) {
+        self.descriptors = descriptors;
     }
 
     fn scratch(&self, what: &str) -> Result<PathBuf, ObjectError> {
@@ -236,6 +244,9 @@ impl<'a> TaskWorkspace<'a> {
         let Some(value) = self.inputs.get(index) else {
             return "nothing".to_string();
         };
+        if self.descriptors.contains_key(&index) {
+            return "a stream".to_string();
+        }
         let length = match &value.content {
             Content::File { length, .. } => *length,
             Content::Inline(bytes) => bytes.len() as u64,
@@ -364,6 +375,9 @@ impl Drop for TaskWorkspace<'_> {
 
 impl Workspace for TaskWorkspace<'_> {
     fn input(&mut self, index: usize) -> Result<PathBuf, Refused> {
+        if let Some(number) = self.descriptors.get(&index) {
+            return Ok(format!("/dev/fd/{number}").into());
+        }
         let value = self.value(index)?;
         if value.form == Form::Pickle {
             return Err(not_a_file(index));

@@ -93,7 +93,9 @@ def shell(strand: Callable[[], Strand]) -> Shell:
         """Spawns a shell command and returns the future of what it writes, as bytes.
 
         `{name}` in the command stands for the input of that name: for a future, the path of a file
-        with its bytes; for a list, those of its elements, each quoted; for anything else, its text.
+        with its bytes; for `future.stream()`, a path from which the command can read the bytes
+        once, while they are written; for a list, those of its elements, each quoted; for anything
+        else, its text.
         `{out}` stands for the path of the file that becomes the result, `{out.bam}` for one that
         ends in this name; without it the result is what the command prints. With
         `outputs=["a", "b"]` the command writes to `{out.a}` and `{out.b}`, and the call returns a
@@ -182,7 +184,7 @@ def spawn_command(
             raise TypeError(f"stdout must be ciel.stream, not {type(stdout).__name__}")
         arguments.update(stdout.arguments)
     if env is not None:
-        arguments["environment"] = {name: _element(strand, name, env[name]) for name in env}
+        arguments["environment"] = {name: _variable(strand, name, env[name]) for name in env}
     if cwd is not None:
         arguments["folder"] = os.fspath(cwd)
     arguments.update(_surroundings(where))
@@ -269,14 +271,26 @@ def _element(strand: Strand, name: str, value: Any) -> Any:
     """An input that is no list."""
     if isinstance(value, (Future, str, bool, int, float)):
         return value
+    if isinstance(value, Reading):
+        return {"stream": value.unread, **value.wish.arguments}
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return strand.put(bytes(value))
     raise TypeError(
-        f"{name} must be a future, text, bytes, a path or a number for a command, or a list of "
-        f"these, not {type(value).__name__}"
+        f"{name} must be a future, a stream, text, bytes, a path or a number for a command, or a "
+        f"list of these, not {type(value).__name__}"
     )
+
+
+def _variable(strand: Strand, name: str, value: Any) -> Any:
+    """A value of the environment."""
+    if isinstance(value, Reading):
+        raise CielError(
+            f"the variable {name} has a text, and a stream is read from a file",
+            hint=f"leave out .stream(), or write {{name}} in the command and pass name=….stream()",
+        )
+    return _element(strand, name, value)
 
 
 def as_file(strand: Strand, name: str, value: Any) -> Future[Any]:

@@ -68,7 +68,7 @@ impl CommandLine for Shell {
     }
 
     fn stream_inputs(&self, arguments: &Value) -> Vec<usize> {
-        streaming::input(arguments, "stdin")
+        streaming::inputs(arguments, "stdin")
     }
 
     fn streams(&self, arguments: &Value, outputs: u32) -> Streams {

@@ -20,7 +20,7 @@ impl CommandLine for Stdinout {
     }
 
     fn stream_inputs(&self, arguments: &Value) -> Vec<usize> {
-        streaming::input(arguments, "inputs")
+        streaming::inputs(arguments, "inputs")
     }
 
     fn streams(&self, arguments: &Value, outputs: u32) -> Streams {

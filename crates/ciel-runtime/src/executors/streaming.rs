@@ -1,23 +1,51 @@
 //! Arguments that say how commands write and read streams: `stream`, `stream_mode`,
-//! `single_consumer`, `stdin_options`.
+//! `single_consumer`, `stdin_options`, and `{"stream": reference}` in the place of a reference.
 //!
 //! It does not know whether a mode can be had. Read next: `ciel_model::stream`, for what is chosen.
 
-use ciel_model::{ConsumerFlags, Mode, Refused, Streams, Wish};
+use ciel_model::{ConsumerFlags, Mode, Refused, Streams, Wish, limits};
 use serde_json::{Map, Value};
 
 use super::words;
+use crate::references::{self, reference};
 
 const MODE: &str = "mode";
 const FLAGS: [&str; 3] = ["may_stream", "must_block", "no_store"];
 
-/// The only input under `key`, which a process reads once; none if there are several, which are
-/// joined first.
-pub(super) fn input(arguments: &Value, key: &str) -> Vec<usize> {
+/// The inputs that a process reads once, from their beginnings to their ends: the only one under
+/// `key`, several being joined first, and those that its words name as streams. An input that has a
+/// second place in the arguments is none of them; nor does a container have the descriptors of
+/// the process that starts it.
+pub(super) fn inputs(arguments: &Value, key: &str) -> Vec<usize> {
+    let places = references::all(arguments);
+    let has_one_place = |index: &usize| places.iter().filter(|it| *it == index).count() == 1;
+    let in_container = arguments.get("container").is_some_and(|it| !it.is_null());
+    let named = stream_words(arguments).into_iter();
+    let named = named.filter_map(|word| reference(&word[words::STREAM]));
+    let named = named.filter(|_| !in_container).filter(has_one_place);
+    let all = only(arguments, key).into_iter().chain(named);
+    all.take(limits::STREAM_INPUTS_MAX).collect()
+}
+
+fn only(arguments: &Value, key: &str) -> Option<usize> {
     match words::inputs(arguments, key).as_deref() {
-        Ok([index]) => vec![*index],
-        _ => Vec::new(),
+        Ok([index]) => Some(*index),
+        _ => None,
     }
+}
+
+/// The words of a call that stand for streams.
+fn stream_words(arguments: &Value) -> Vec<&Value> {
+    let inputs = arguments.get("inputs").and_then(Value::as_object);
+    let inputs = inputs.into_iter().flat_map(Map::values);
+    let words = inputs.chain(arguments.get("command_line"));
+    let words = words.flat_map(|word| match word {
+        Value::Array(list) => list.as_slice(),
+        word => std::slice::from_ref(word),
+    });
+    words
+        .filter(|word| words::streamed(word).is_some())
+        .collect()
 }
 
 /// What a command says of its streams: of the outputs with these names, and of its input under
@@ -37,12 +65,20 @@ pub(super) fn streams(arguments: &Value, names: &[String], outputs: u32, key: &s
     let mode = mode(arguments).ok().flatten();
     let single = arguments.get("single_consumer") == Some(&Value::Bool(true));
     let wish = wish(arguments).ok().flatten();
-    let read = input(arguments, key).into_iter().zip(wish);
+    let read = only(arguments, key).into_iter().zip(wish);
+    let named = stream_words(arguments).into_iter();
+    let named = named.filter_map(|word| {
+        let index = reference(&word[words::STREAM])?;
+        Some((index, wish_of(word).ok().flatten()?))
+    });
     Streams {
         single_consumer: (single || mode == Some(Mode::Direct)) && !outputs.is_empty(),
         mode: mode.filter(|_| !outputs.is_empty()),
         outputs,
-        wishes: read.map(|(index, wish)| (index as u32, wish)).collect(),
+        wishes: read
+            .chain(named)
+            .map(|(index, wish)| (index as u32, wish))
+            .collect(),
     }
 }
 
@@ -50,7 +86,28 @@ pub(super) fn streams(arguments: &Value, names: &[String], outputs: u32, key: &s
 /// A mode or a flag that does not exist, or both.
 pub(super) fn expect_valid(arguments: &Value) -> Result<(), Refused> {
     mode(arguments)?;
-    wish(arguments).map(drop)
+    wish(arguments)?;
+    for word in stream_words(arguments) {
+        if reference(&word[words::STREAM]).is_none() {
+            return Err(words::wrong(
+                words::STREAM,
+                "a reference",
+                &word[words::STREAM],
+            ));
+        }
+        wish_of(word)?;
+    }
+    Ok(())
+}
+
+/// How a word wants to read its stream; none if it has nothing else in it.
+fn wish_of(word: &Value) -> Result<Option<Wish>, Refused> {
+    let mut options = word.as_object().cloned().unwrap_or_default();
+    options.remove(words::STREAM);
+    match options.is_empty() {
+        true => Ok(None),
+        false => wish_in("a stream", &options).map(Some),
+    }
 }
 
 fn mode(arguments: &Value) -> Result<Option<Mode>, Refused> {
@@ -74,22 +131,22 @@ fn named(key: &str, given: &Value) -> Result<Mode, Refused> {
 fn wish(arguments: &Value) -> Result<Option<Wish>, Refused> {
     match arguments.get("stdin_options") {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::Object(given)) => wish_in(given).map(Some),
+        Some(Value::Object(given)) => wish_in("stdin_options", given).map(Some),
         Some(other) => Err(words::wrong("stdin_options", "a dictionary", other)),
     }
 }
 
-fn wish_in(given: &Map<String, Value>) -> Result<Wish, Refused> {
+fn wish_in(what: &str, given: &Map<String, Value>) -> Result<Wish, Refused> {
     let unknown = given
         .keys()
         .find(|key| *key != MODE && !FLAGS.contains(&key.as_str()));
     if let Some(key) = unknown {
         let known = format!("they are mode, or {}", FLAGS.join(", "));
-        return Err(Refused::new(format!("stdin_options have no {key:?}")).hint(known));
+        return Err(Refused::new(format!("there is no {key:?} in {what}")).hint(known));
     }
     match given.get(MODE) {
         Some(name) if given.len() == 1 => named(MODE, name).map(Wish::Named),
-        Some(_) => Err(Refused::new("its stdin_options have both a mode and flags")
+        Some(_) => Err(Refused::new(format!("both a mode and flags are in {what}"))
             .hint("a mode stands for all flags: leave them out")),
         None => {
             let flag = |name: &str| match given.get(name) {
@@ -124,6 +181,41 @@ mod tests {
     }
 
     #[test]
+    fn word_with_a_stream_is_read_as_it_says_unless_it_has_another_place() {
+        let reference = |index: u32| json!({"$ref": index});
+        let given = json!({
+            "inputs": {
+                "a": {"stream": reference(1), "mode": "overlap"},
+                "b": [{"stream": reference(2)}, reference(3), {"stream": reference(4)}],
+            },
+            "env": {"X": reference(4)},
+            "stdin": [reference(0)],
+        });
+        assert_eq!(inputs(&given, "stdin"), [0, 1, 2]);
+        let wishes = streams(&given, &[], 1, "stdin").wishes;
+        assert_eq!(wishes, [(1, Wish::Named(Mode::Overlap))]);
+        let line = json!({"command_line": ["cat", {"stream": reference(0)}], "inputs": []});
+        assert_eq!(inputs(&line, "inputs"), [0]);
+        let mut inside = given.clone();
+        inside["container"] = json!("docker run image");
+        assert_eq!(inputs(&inside, "stdin"), [0]);
+    }
+
+    #[test]
+    fn word_with_a_stream_of_no_reference_or_with_other_keys_is_refused() {
+        for (word, message) in [
+            (json!({"stream": "x"}), "must be a reference, not \"x\""),
+            (
+                json!({"stream": {"$ref": 0}, "mod": "direct"}),
+                "no \"mod\" in a stream",
+            ),
+        ] {
+            let refused = expect_valid(&json!({"inputs": {"a": word}})).unwrap_err();
+            assert!(refused.message.contains(message), "{refused:?}");
+        }
+    }
+
+    #[test]
     fn unknown_mode_is_refused_with_those_that_there_are() {
         let refused = expect_valid(&json!({"stream_mode": "fast"})).unwrap_err();
         assert_eq!(refused.message, "no mode of streams is named \"fast\"");
@@ -139,14 +231,14 @@ mod tests {
             expect_valid(&both)
                 .unwrap_err()
                 .message
-                .contains("both a mode and flags")
+                .contains("both a mode and flags are in stdin_options")
         );
         let unknown = json!({"stdin_options": {"store": true}});
         assert!(
             expect_valid(&unknown)
                 .unwrap_err()
                 .message
-                .contains("have no \"store\"")
+                .contains("no \"store\" in stdin_options")
         );
     }
 }

@@ -101,10 +101,10 @@ impl<'a> Template<'a> {
                 let hint = "names of inputs are ASCII letters, digits, `_` and `.`";
                 return Err(Refused::new(message).hint(hint));
             }
-            let elements = value
-                .as_array()
-                .map_or(std::slice::from_ref(value), Vec::as_slice);
-            if !elements.iter().any(|element| reference(element).is_some()) {
+            if !elements(value)
+                .iter()
+                .any(|element| reference(element).is_some())
+            {
                 return Err(
                     Refused::new(format!("its command does not use the input {name:?}")).hint(
                         format!("write {{in.{name}}} in the command, or leave the input out"),
@@ -233,8 +233,18 @@ impl<'a> Template<'a> {
             Some(("out", name)) => (None, self.output(name)),
             _ => (self.inputs.get(name).cloned(), self.output(name)),
         };
-        if inputs.is_some() {
-            self.used.insert(bare.to_string());
+        if let Some(inputs) = &inputs {
+            let is_first = self.used.insert(bare.to_string());
+            if !is_first
+                && elements(inputs)
+                    .iter()
+                    .any(|it| words::streamed(it).is_some())
+            {
+                let message = format!("its command names the stream {{{bare}}} twice");
+                return Err(Refused::new(message).hint(
+                    "a stream is read once: pass what can be read again, or several streams of it",
+                ));
+            }
         }
         match (inputs, outputs) {
             (Some(Value::Array(list)), None) => {
@@ -257,6 +267,13 @@ impl<'a> Template<'a> {
 
     /// An input, or an element of one: a path for a reference, else its text.
     fn input(&mut self, name: &str, value: &Value, is_folder: bool) -> Result<OsString, Refused> {
+        let value = match words::streamed(value) {
+            Some(_) if is_folder => {
+                let message = format!("{{{name}/}} is a folder, which cannot be a stream");
+                return Err(Refused::new(message).hint("pass the archive itself"));
+            }
+            streamed => streamed.unwrap_or(value),
+        };
         match (reference(value), value) {
             (Some(index), _) if is_folder => Ok(self.desk.input_folder(index)?.into()),
             (None, _) if is_folder => Err(Refused::new(format!(
@@ -291,6 +308,13 @@ impl<'a> Template<'a> {
             }
         ))
     }
+}
+
+/// The elements of a list, or the one value.
+fn elements(value: &Value) -> &[Value] {
+    value
+        .as_array()
+        .map_or(std::slice::from_ref(value), Vec::as_slice)
 }
 
 /// Whether a placeholder may have that name.

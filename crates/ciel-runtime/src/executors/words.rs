@@ -9,6 +9,9 @@ use serde_json::{Map, Value};
 use super::command::Workspace;
 use crate::references::reference;
 
+/// The key under which a word has the reference that is read as a stream.
+pub(super) const STREAM: &str = "stream";
+
 /// The inputs under `key`, in order; none if the key is absent.
 pub(super) fn inputs(arguments: &Value, key: &str) -> Result<Vec<usize>, Refused> {
     let given = match arguments.get(key) {
@@ -26,7 +29,7 @@ pub(crate) fn named_inputs(arguments: &Value) -> Vec<(String, &Value)> {
         Some(Value::Object(named)) => {
             let each = named.iter().flat_map(|(name, value)| match value {
                 Value::Array(listed) => numbered(name, listed),
-                value => vec![(name.clone(), value)],
+                value => vec![(name.clone(), read_as_file(value))],
             });
             each.collect()
         }
@@ -39,12 +42,13 @@ pub(crate) fn named_inputs(arguments: &Value) -> Vec<(String, &Value)> {
 
 fn numbered<'a>(name: &str, listed: &'a [Value]) -> Vec<(String, &'a Value)> {
     let each = listed.iter().enumerate();
-    each.map(|(at, value)| (format!("{name}[{at}]"), value))
+    each.map(|(at, value)| (format!("{name}[{at}]"), read_as_file(value)))
         .collect()
 }
 
 /// The words of a command line. A reference is the path of its file, which may be run if it comes
-/// first; `{"text": reference}` is the text of its object.
+/// first; `{"text": reference}` is the text of its object, `{"stream": reference}` a path from
+/// which it can be read once.
 pub(super) fn command_line(
     arguments: &Value,
     desk: &mut dyn Workspace,
@@ -57,12 +61,22 @@ pub(super) fn command_line(
                 .hint("give a list of words: {\"command_line\": [\"sort\", \"-n\"]}"));
         }
     };
-    let word = |(at, word): (usize, &Value)| match (reference(word), at) {
+    let word = |(at, word): (usize, &Value)| match (reference(read_as_file(word)), at) {
         (Some(index), 0) => desk.program(index).map(OsString::from),
         (Some(index), _) => desk.input(index).map(OsString::from),
         (None, _) => spelt(text_asked(word).unwrap_or(word), desk).map(OsString::from),
     };
     words.iter().enumerate().map(word).collect()
+}
+
+/// What stands under `stream` in the word `{"stream": reference, …}`.
+pub(super) fn streamed(word: &Value) -> Option<&Value> {
+    word.as_object()?.get(STREAM)
+}
+
+/// A word, or what is read as a stream in its place: a file, too.
+fn read_as_file(word: &Value) -> &Value {
+    streamed(word).unwrap_or(word)
 }
 
 /// The reference whose text a word requests.

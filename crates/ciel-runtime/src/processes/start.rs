@@ -6,8 +6,9 @@ use std::os::fd::OwnedFd;
 
 use bytes::Bytes;
 use ciel_graph::{Assignment, Entry};
-use ciel_model::{Content, Failure, FailureKind, Form, Handle, Label, Value};
+use ciel_model::{Content, Failure, FailureKind, Form, Handle, Label, Value, limits};
 use ciel_spawner::{self as message, Start};
+use rustc_hash::FxHashMap;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::Failed;
@@ -29,14 +30,60 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// What standard input is if it is a stream.
-    pub(super) fn descriptor_for(&mut self, stdin: &[usize]) -> Option<OwnedFd> {
-        let [index] = stdin else {
-            return None;
-        };
-        let mut streams = self.streams.iter_mut();
-        let (_, inlet) = streams.find(|(input, _)| input == index)?;
-        inlet.descriptor.take()
+    /// The numbers of descriptors by which the process reads its streams. That of its standard
+    /// input is not asked for.
+    pub(super) fn descriptors(&self) -> FxHashMap<usize, i32> {
+        let numbers = limits::STREAM_DESCRIPTOR_FIRST..;
+        let streams = self.streams.iter().map(|(input, _)| *input);
+        streams.zip(numbers).collect()
+    }
+
+    /// The reading ends of the streams: that of standard input, if it is one, and all others with
+    /// the numbers that they have in the process.
+    ///
+    /// # Errors
+    /// The failure of the task if the system refuses a pipe.
+    pub(super) fn reading_ends(&mut self, task: &Label, stdin: &[usize]) -> Failed<Ends> {
+        let numbers = self.descriptors();
+        let mut ends = Ends::default();
+        for (input, inlet) in &mut self.streams {
+            match stdin {
+                [only] if only == input => ends.stdin = inlet.descriptor.take(),
+                _ => {
+                    let end = inlet.opened_by_path();
+                    let end = end.map_err(|error| trouble(task, "cannot read a stream", &error))?;
+                    ends.named.push((numbers[input], end));
+                }
+            }
+        }
+        Ok(ends)
+    }
+}
+
+/// The reading ends of the streams of a process.
+#[derive(Default)]
+pub(super) struct Ends {
+    pub(super) stdin: Option<OwnedFd>,
+    /// With their numbers in the process.
+    pub(super) named: Vec<(i32, OwnedFd)>,
+}
+
+impl Ends {
+    /// Has the process start with them; they come after `count` other descriptors.
+    pub(super) fn give_to(&self, start: &mut Start, count: usize) {
+        let mut places = count as u32..;
+        let stdin = self.stdin.iter().zip(&mut places);
+        stdin.for_each(|(_, place)| start.stdin = message::Input::Fd(place));
+        let named = self.named.iter().zip(places);
+        let named = named.map(|((number, _), place)| (*number, place));
+        start.descriptors.extend(named);
+    }
+
+    /// All of them, in their order in the request.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &OwnedFd> {
+        self.stdin
+            .iter()
+            .chain(self.named.iter().map(|(_, end)| end))
     }
 }
 

@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use ciel_graph::{Assignment, Carriage, Event, Step, StreamInput};
 use ciel_model::{Failure, FailureKind, Form, Handle, Label, Micros, Mode, Value, limits};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -28,10 +30,38 @@ pub(crate) struct Inlet {
     /// The reading end, until the process has it.
     pub(crate) descriptor: Option<OwnedFd>,
     source: Arc<Source>,
+    is_direct: bool,
     copying: Option<JoinHandle<()>>,
 }
 
 impl Inlet {
+    fn direct(descriptor: OwnedFd, source: Arc<Source>) -> Inlet {
+        Inlet {
+            descriptor: Some(descriptor),
+            source,
+            is_direct: true,
+            copying: None,
+        }
+    }
+
+    /// The reading end for a process that opens it by a path under `/dev/fd`. Who opens a named
+    /// pipe so waits for its writer, which may have ended; an anonymous one it has at once.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(crate) fn opened_by_path(&mut self) -> io::Result<OwnedFd> {
+        let end = self.descriptor.take().expect("it is taken once");
+        if !self.is_direct {
+            return Ok(end);
+        }
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+        let from = watched_end(&end, Interest::READABLE)?;
+        let to = watched_end(&writer, Interest::WRITABLE)?;
+        let source = self.source.clone();
+        self.copying = Some(tokio::task::spawn_local(pass_on(source, from, to)));
+        Ok(reader)
+    }
+
     /// How its bytes are read.
     pub(crate) fn form(&self) -> &Form {
         &self.source.form
@@ -40,9 +70,11 @@ impl Inlet {
 
 impl Drop for Inlet {
     fn drop(&mut self) {
-        match &self.copying {
-            Some(copying) => copying.abort(),
-            None => self.source.discard(),
+        if let Some(copying) = &self.copying {
+            copying.abort();
+        }
+        if self.is_direct {
+            self.source.discard();
         }
     }
 }
@@ -67,11 +99,10 @@ pub(crate) fn attach(
     stream: StreamInput,
 ) -> Result<Attached, Box<Failure>> {
     attach_with(engine, assignment, stream, |source, mode| match mode {
-        Mode::Direct => Ok(Inlet {
-            descriptor: Some(engine.folder.scratch().reading_end(&source.pipe)?),
-            source,
-            copying: None,
-        }),
+        Mode::Direct => {
+            let end = engine.folder.scratch().reading_end(&source.pipe)?;
+            Ok(Inlet::direct(end, source))
+        }
         _ => {
             let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
             carry_over(source, mode, reader, writer)
@@ -98,11 +129,7 @@ pub(crate) fn attach_by_name(
         // Until the reader has opened the pipe, this end keeps what is in it.
         let reader = folders.reading_end(path)?;
         match mode {
-            Mode::Direct => Ok(Inlet {
-                descriptor: Some(reader),
-                source,
-                copying: None,
-            }),
+            Mode::Direct => Ok(Inlet::direct(reader, source)),
             _ => carry_over(source, mode, reader, ends),
         }
     })
@@ -164,14 +191,20 @@ fn carry_over(
 ) -> io::Result<Inlet> {
     // A smaller pipe is slower, and that is all.
     let _ = rustix::pipe::fcntl_setpipe_size(&writer, limits::STREAM_PIPE_BYTES);
-    rustix::io::ioctl_fionbio(&writer, true)?;
-    let writer = watched(writer.as_fd(), Interest::WRITABLE)?;
+    let writer = watched_end(&writer, Interest::WRITABLE)?;
     let copying = tokio::task::spawn_local(copy(source.clone(), mode, writer));
     Ok(Inlet {
         descriptor: Some(reader),
         source,
+        is_direct: false,
         copying: Some(copying),
     })
+}
+
+/// An end of a pipe that does not block, and is watched.
+fn watched_end(end: &OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+    rustix::io::ioctl_fionbio(end, true)?;
+    watched(end.as_fd(), interest)
 }
 
 /// Copies until the source is whole or the reader has left. If neither happens, it waits until it
@@ -215,4 +248,47 @@ fn copy_some(
     let flags = SpliceFlags::NONBLOCK;
     splice(&source.file, Some(at), writer.get_ref(), None, count, flags)?;
     Ok(())
+}
+
+/// Moves what goes directly to one reader from the producer's pipe to that of the reader, until its
+/// end. If the reader leaves before, the producer is not held any more.
+async fn pass_on(source: Arc<Source>, from: AsyncFd<OwnedFd>, to: AsyncFd<OwnedFd>) {
+    let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
+    let most = limits::STREAM_COPY_BYTES_MAX;
+    loop {
+        let (Ok(mut readable), Ok(mut writable)) = (from.readable().await, to.writable().await)
+        else {
+            return std::future::pending().await;
+        };
+        match splice(from.get_ref(), None, to.get_ref(), None, most, flags) {
+            Ok(0) => return,
+            Ok(_) => tokio::task::yield_now().await,
+            Err(Errno::AGAIN | Errno::INTR) => {
+                let ready = ready_ends(from.get_ref(), to.get_ref());
+                if !ready[0] {
+                    readable.clear_ready();
+                }
+                if !ready[1] {
+                    writable.clear_ready();
+                }
+            }
+            Err(_) => {
+                source.discard();
+                return std::future::pending().await;
+            }
+        }
+    }
+}
+
+/// Whether the one end has something to read, and the other one room.
+fn ready_ends(from: &OwnedFd, to: &OwnedFd) -> [bool; 2] {
+    let mut looked = [
+        PollFd::new(from, PollFlags::IN),
+        PollFd::new(to, PollFlags::OUT),
+    ];
+    // Without a look both pass for ready, and are retried.
+    match poll(&mut looked, Some(&Timespec::default())) {
+        Ok(_) => looked.map(|end| !end.revents().is_empty()),
+        Err(_) => [true, true],
+    }
 }

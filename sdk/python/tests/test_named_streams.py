@@ -1,0 +1,263 @@
+"""Commands that read several streams by path and write several: `{name}`, `{out.name}`, `stdin`.
+
+What each case gives is the same on any number of slots, for streams that are stored and for those
+that are not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import ciel
+import jobs
+import pytest
+
+Bytes = ciel.Future[bytes]
+
+WAYS = [ciel.stream, ciel.stream(single_consumer=True)]
+LENGTHS = [0, 1, 3 << 20]
+DIGEST = "md5sum | cut -c 1-32 | tr -d '\\n'"
+
+
+@ciel.task(joined=True)
+def pieces(letter: str, length: int) -> Iterator[bytes]:
+    """So many letters, in bursts."""
+    made, size = 0, 1
+    while made < length:
+        size = min(size * 3 % 65_521 + 1, length - made)
+        yield letter.encode() * size
+        made += size
+
+
+@pytest.fixture(scope="module", params=[1, 2, 4])
+def session(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ciel.Session]:
+    """One session for all tests of this file, for each number of slots."""
+    with ciel.Session(jobs=request.param, state=tmp_path_factory.mktemp("state")) as made:
+        yield made
+
+
+def letters(session: ciel.Session, letter: str, length: int, way: ciel.Stream) -> Bytes:
+    """A command that writes one letter `length` times."""
+    return session.sh(f"head -c {length} /dev/zero | tr '\\0' {letter}", stdout=way)
+
+
+def digest_of(*parts: bytes) -> str:
+    """As `DIGEST` gives it."""
+    return hashlib.md5(b"".join(parts)).hexdigest()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_command_reads_two_streams_by_their_names(
+    session: ciel.Session, way: ciel.Stream, length: int
+) -> None:
+    a, b = letters(session, "a", length, way), letters(session, "b", length, way)
+    found = session.sh(f"cat {{b}} {{in.a}} | {DIGEST}", a=a.stream(), b=b.stream())
+    assert found.result().decode() == digest_of(b"b" * length, b"a" * length)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_command_reads_one_stream_by_its_name(
+    session: ciel.Session, way: ciel.Stream, length: int
+) -> None:
+    made = letters(session, "a", length, way)
+    found = session.sh(f"cat {{a}} | {DIGEST}", a=made.stream())
+    assert found.result().decode() == digest_of(b"a" * length)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_command_reads_a_named_stream_beside_its_standard_input(
+    session: ciel.Session, way: ciel.Stream
+) -> None:
+    a, b = letters(session, "a", 1 << 20, way), letters(session, "b", 1 << 20, way)
+    found = session.sh(f"cat {{b}} - | {DIGEST}", stdin=a, b=b.stream())
+    assert found.result().decode() == digest_of(b"b" * (1 << 20), b"a" * (1 << 20))
+
+
+def test_command_reads_streams_of_a_list_and_of_generators(session: ciel.Session) -> None:
+    whole = session.sh("printf whole")
+    made = [session.submit(pieces, letter, 100_000) for letter in "abc"]
+    parts = [whole, *(one.stream() for one in made)]
+    found = session.sh(f"cat {{parts}} | {DIGEST}", parts=parts)
+    text = [letter.encode() * 100_000 for letter in "abc"]
+    assert found.result().decode() == digest_of(b"whole", *text)
+    assert made[0].result() == text[0]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_named_outputs_of_one_command_are_named_streams_of_another(
+    session: ciel.Session, way: ciel.Stream, length: int
+) -> None:
+    script = "head -c {n} /dev/zero | tee {out.low} | tr '\\0' x > {out.high}"
+    made = session.sh(script, n=length, outputs=["low", "high"], stdout=way)
+    high, low = made["high"].stream(), made["low"].stream()
+    found = session.sh(f"cat {{high}} {{low}} | {DIGEST}", high=high, low=low)
+    assert found.result().decode() == digest_of(b"x" * length, bytes(length))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_consumer_that_leaves_or_never_opens_a_named_stream_does_not_fail_its_producer(
+    session: ciel.Session, way: ciel.Stream, tmp_path: Path
+) -> None:
+    for number, script in enumerate(["head -c 3 {a}", "printf aaa; : {a}"]):
+        end = tmp_path / str(number)
+        made = session.sh(f"yes aa | head -c 3000000; echo whole > {end}", stdout=way)
+        assert session.sh(script, a=made.stream()).result()[:2] == b"aa"
+        assert end.read_text() == "whole\n"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_producer_that_dies_is_no_end_of_its_named_stream(
+    session: ciel.Session, way: ciel.Stream, tmp_path: Path
+) -> None:
+    script = "yes | head -n 40000; test -e {mark} || {{ touch {mark}; kill -9 $$; }}; echo end"
+    dies = session.sh(script, mark=str(tmp_path / "mark"), stdout=way, retries=3)
+    other = letters(session, "a", 1 << 20, way)
+    found = session.sh(f"cat {{a}} {{b}} | {DIGEST}", a=dies.stream(), b=other.stream())
+    assert found.result().decode() == digest_of(b"y\n" * 40_000, b"end\n", b"a" * (1 << 20))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_failure_of_the_producer_of_a_named_stream_is_that_of_its_reader(
+    session: ciel.Session, way: ciel.Stream
+) -> None:
+    made = session.sh("seq 1000; exit 3", stdout=way)
+    with pytest.raises(ciel.CommandError, match="3"):
+        session.sh("wc -l < {a}", a=made.stream()).result()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_retried_reader_has_its_named_streams_whole_again(
+    session: ciel.Session, way: ciel.Stream, tmp_path: Path
+) -> None:
+    made = [session.sh(f"seq {n} 2 200000", stdout=way) for n in (1, 2)]
+    script = "test -e {mark} || {{ head -n 5 {a}; touch {mark}; exit 1; }}; sort -nm {a} {b}"
+    again = script.replace("head -n 5 {a}", "seq 3")
+    a, b = (one.stream() for one in made)
+    found = session.sh(f"{again} | {DIGEST}", mark=str(tmp_path / "mark"), a=a, b=b, retries=2)
+    lines = "".join(f"{n}\n" for n in range(1, 200_001))
+    assert found.result().decode() == digest_of(lines.encode())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_tree_of_named_streams_wider_than_the_slots_ends(
+    session: ciel.Session, way: ciel.Stream
+) -> None:
+    level = [session.sh(f"seq {n} 8 40000", stdout=way) for n in range(1, 9)]
+    while len(level) > 1:
+        pairs = zip(level[::2], level[1::2], strict=True)
+        level = [
+            session.sh("sort -nm {a} {b}", a=a.stream(), b=b.stream(), stdout=way)
+            for a, b in pairs
+        ]
+    found = session.sh("cmp - {all} && echo same", stdin=level[0], all=session.sh("seq 40000"))
+    assert found.result() == b"same\n"
+
+
+def test_stream_that_is_named_twice_or_is_a_folder_or_a_variable_is_refused(
+    session: ciel.Session,
+) -> None:
+    made = session.sh("seq 3", stdout=ciel.stream)
+    with pytest.raises(ciel.CielError, match="names the stream {a} twice"):
+        session.sh("cat {a} {a}", a=made.stream()).result()
+    with pytest.raises(ciel.CielError, match="is a folder, which cannot be a stream"):
+        session.sh("ls {a/}", a=made.stream()).result()
+    with pytest.raises(ciel.CielError, match="the variable A has a text"):
+        session.sh("echo $A", env={"A": made.stream()})
+
+
+def test_stream_with_a_second_place_in_the_command_is_read_whole_in_both(
+    session: ciel.Session,
+) -> None:
+    made = session.sh("seq 100000", stdout=ciel.stream)
+    found = session.sh("cat {a} | cmp - {b} && echo same", a=made.stream(), b=made.stream())
+    assert found.result() == b"same\n"
+
+
+MEETING = """
+import os
+
+import ciel
+
+
+def main(way: str) -> None:
+    how = ciel.stream(single_consumer=way == "once")
+    for name in ("a", "b"):
+        os.mkfifo(name)
+    made = {
+        name: ciel.sh(f"echo {name}1; read line < {name}; echo $line", stdout=how)
+        for name in ("a", "b")
+    }
+    script = (
+        "exec 4<{a} 5<{in.b}; read x <&4; read y <&5; echo $x $y; "
+        "echo a2 > a; echo b2 > b; cat <&5 <&4; cat <&4"
+    )
+    read = ciel.sh(script, a=made["a"].stream(), b=made["b"].stream(), name="reads")
+    print(read.result().decode(), end="")
+
+
+def one() -> None:
+    os.mkfifo("c")
+    how = ciel.stream(single_consumer=True)
+    made = ciel.sh("echo c1; read line < c; echo $line", stdout=how)
+    read = ciel.sh("exec 4<{c}; read x <&4; echo c2 > c; cat <&4", c=made.stream(), name="one")
+    print(read.result().decode(), end="")
+"""
+
+
+@pytest.mark.parametrize("way", ["stored", "once"])
+def test_command_reads_both_streams_before_either_has_ended(tmp_path: Path, way: str) -> None:
+    script = MEETING.replace("cat <&5 <&4; cat <&4", "cat <&5; cat <&4")
+    ended = jobs.end_of(jobs.start(jobs.write(tmp_path, script), way, options=("-j3",)))
+    assert ended.lines == ["a1 b1", "b2", "a2"], ended.talk
+
+
+def test_named_stream_of_one_reader_is_direct(tmp_path: Path) -> None:
+    script = MEETING.replace("def main(", "def both(").replace("def one(", "def main(")
+    ended = jobs.end_of(jobs.start(jobs.write(tmp_path, script), options=("-j2",)))
+    assert ended.lines == ["c2"], ended.talk
+    told = jobs.command(tmp_path, "why", "one").printed.decode()
+    assert "  reads input 0 in the mode direct\n" in told, told
+
+
+SKYWRITING = """
+seqs = [];
+for (first in [1, 2]) {
+    seqs += spawn_exec("shell", {"command": "seq {n} 2 9", "inputs": {"n": first},
+                                 "stream": true}, 1)[0];
+}
+merged = spawn_exec("shell", {
+    "command": "sort -m {parts}",
+    "inputs": {"parts": [{"stream": seqs[0]}, {"stream": seqs[1], "mode": "indirect_pipe"}]}
+}, 1)[0];
+joined = spawn_exec("stdinout", {
+    "command_line": ["paste", "-s", {"stream": seqs[0]}, "-"], "inputs": [seqs[1]]
+}, 1)[0];
+split = spawn_exec("shell", {"command": "seq 3 > {out.a}; seq 4 6 > {out.b}",
+                             "outputs": ["a", "b"], "stream": ["a", "b"]}, 2);
+both = spawn_exec("shell", {
+    "command": "cat {b} {a} | paste -sd+ -",
+    "inputs": {"a": {"stream": split[0]}, "b": {"stream": split[1]}}
+}, 1)[0];
+return [*merged, *joined, *both];
+"""
+
+
+@pytest.mark.parametrize("slots", ["-j1", "-j4"])
+def test_skywriting_reads_and_writes_streams_by_name(tmp_path: Path, slots: str) -> None:
+    (tmp_path / "job.sw").write_text(SKYWRITING)
+    ended = jobs.command(tmp_path, "run", slots, "job.sw")
+    assert ended.status == 0, ended.talk
+    found = json.loads(ended.printed)
+    assert [str(text).split() for text in found[:2]] == [
+        [str(n) for n in range(1, 10)],
+        ["1", "3", "5", "7", "9", "2", "4", "6", "8"],
+    ]
+    assert str(found[2]).strip() == "4+5+6+1+2+3"

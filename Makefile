@@ -128,6 +128,8 @@ soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KIL
 		-p ciel-cli --test extremes -- --nocapture --test-threads=1
 	@CIEL_STRANDS=$(STRANDS) CIEL_ORDERED_BYTES=$(OUTPUT_BYTES) cargo test --locked --quiet \
 		-p ciel-cli --test ordered_files sizes -- --nocapture --test-threads=1
+	@$(WITH_PYTHON) CIEL_STRANDS=$(STRANDS) $(PYTHON) -m pytest -q -s -k many \
+		sdk/python/tests/test_ordered_files.py sdk/python/tests/test_ordered_task_files.py
 	@CIEL_OUTPUT_BYTES=$(OUTPUT_BYTES) cargo test --release --locked --quiet \
 		-p ciel-files --test bad_input
 	@CIEL_OUTPUT_BYTES=$(OUTPUT_BYTES) cargo test --locked --quiet \

@@ -125,7 +125,7 @@ def test_threads_outlive_the_join_that_has_started_them(
     """What followed the join was lost, and closing refused, if the first function had raised while
     a thread of the second one still ran."""
     go = threading.Event()
-    threads = []
+    threads: list[ordered.Thread] = []
 
     def late(name: str) -> None:
         assert go.wait(DEADLINE_S)
@@ -439,13 +439,15 @@ def test_pool_of_processes_and_a_pool_that_has_ended_are_refused(tmp_path: Path)
     assert (tmp_path / "log").read_text() == "y"
 
 
-def test_hundred_thousand_strands_and_empty_writes(tmp_path: Path) -> None:
+def test_many_strands_and_empty_writes(tmp_path: Path) -> None:
+    """`CIEL_STRANDS` is how many."""
+    count = int(os.environ.get("CIEL_STRANDS", "100000"))
     with ciel.open(tmp_path / "log", encoding=None) as log:
-        strands = [ordered.fork() for _ in range(100_000)]
+        strands = [ordered.fork() for _ in range(count)]
         for number, strand in enumerate(reversed(strands)):
             strand.run(log.write, b"" if number % 2 else b"x")
         log.write(b"y")
-    assert (tmp_path / "log").read_bytes() == b"x" * 50_000 + b"y"
+    assert (tmp_path / "log").read_bytes() == b"x" * ((count + 1) // 2) + b"y"
 
 
 def test_threads_without_the_interpreter_lock_write_in_order(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import io
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,13 @@ def test_follow_of_a_missing_file_is_an_error(tmp_path: Path) -> None:
 
 STRANDS = int(os.environ.get("CIEL_STRANDS", "2000"))
 
+PEAK_KIB_MAX = (100 << 10) + STRANDS
+"""Most memory of a run with so many tasks of which few live at once, in KiB: what the root has
+spawned stays on record, for its replay."""
+
+LIVE_KIB_MAX = 2
+"""What a task may take that has not ended, in KiB."""
+
 MANY = """
 import sys, ciel
 
@@ -167,20 +175,34 @@ def leaf(n):
         log.write("" if n % 3 == 0 else f"{n}\\n")
     return n
 
-def main(strands):
+def main(strands, at_once):
     total = 0
-    for first in range(0, int(strands), 1000):
-        some = range(first, min(first + 1000, int(strands)))
+    for first in range(0, int(strands), int(at_once)):
+        some = range(first, min(first + int(at_once), int(strands)))
         total += sum(ciel.gather([leaf.spawn(n) for n in some]))
     return total
 """
 
 
-def test_file_of_many_tasks_has_the_line_of_each_in_order(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_once", [1000, STRANDS])
+def test_file_of_many_tasks_has_the_line_of_each_in_order(tmp_path: Path, at_once: int) -> None:
     """Every third one writes nothing. `CIEL_STRANDS` is how many there are."""
-    process = jobs.start(jobs.write(tmp_path, MANY), str(STRANDS), options=("-j4",))
-    out, talk = process.communicate()
+    began = time.monotonic()
+    job = jobs.write(tmp_path, MANY)
+    with jobs.start(job, str(STRANDS), str(at_once), options=("-j4",)) as process:
+        assert process.stdout is not None and process.stderr is not None
+        out, talk = process.stdout.read(), process.stderr.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, talk.decode()
+    took_s = time.monotonic() - began
+    print(f"{STRANDS} tasks, {at_once} at once: {took_s:.1f} s, peak {used.ru_maxrss >> 10} MiB")
     assert int(out) == STRANDS * (STRANDS - 1) // 2
-    lines = (tmp_path / "log").read_text().splitlines()
-    assert lines == [str(n) for n in range(STRANDS) if n % 3]
+    with (tmp_path / "log").open() as log:
+        assert all(line == f"{n}\n" for line, n in zip(log, numbers(), strict=True))
+    assert used.ru_maxrss < PEAK_KIB_MAX + LIVE_KIB_MAX * at_once
+
+
+def numbers() -> Iterator[int]:
+    """Those that are written."""
+    return (n for n in range(STRANDS) if n % 3)

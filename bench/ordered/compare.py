@@ -22,6 +22,7 @@ from typing import Literal, TextIO
 from measures import (
     Measure,
     Missing,
+    added,
     example,
     followed,
     instructions,
@@ -79,6 +80,7 @@ JOINS_COUNTED = (*JOINS, "--depth", "15", "--rounds", "5")
 COMPRESS = ["compress", "--input", "FOLDER/text", "--output", "FOLDER/text.gz", "--threads", "2"]
 JOBS = ["jobs", "--output", "FOLDER/jobs", "--threads", "2", "--count", "200"]
 LOOP = "i=0; while [ $i -lt 200 ]; do i=$((i + 1)); /bin/echo $i & done; wait"
+PLAIN = processor_time("sh", "-c", LOOP)
 PARALLEL = ("sh", "-c", "command -v parallel && seq 200 | parallel -j2 -k /bin/echo")
 
 # Instructions hardly differ from run to run.
@@ -118,10 +120,18 @@ def rows(ciel: str) -> list[Row]:
         Row("the same, s of processor time",
             processor_time(ciel, "ordered", "--", "sh", "-c", LOOP), processor_time(*PARALLEL),
             Goal("ratio", 0.1)),
+        Row("the least for that: `sh` alone, s of processor time, beside `parallel -k`",
+            PLAIN, processor_time(*PARALLEL), Goal("ratio", 1)),
+        Row("what `ciel ordered` adds to `sh` alone, s of processor time, beside what `parallel -k` "
+            "adds", added(processor_time(ciel, "ordered", "--", "sh", "-c", LOOP), PLAIN),
+            added(processor_time(*PARALLEL), PLAIN), Goal("ratio", 0.1)),
         Row("200 tiny jobs of a Rust program, s, beside `parallel -k`",
             whole(JOBS), timed(*PARALLEL), Goal("ratio", 0.1)),
         Row("the same, s of processor time",
             processor_time(*example(JOBS)), processor_time(*PARALLEL), Goal("ratio", 0.1)),
+        Row("what the Rust program adds to `sh` alone, s of processor time, beside what "
+            "`parallel -k` adds", added(processor_time(*example(JOBS)), PLAIN),
+            added(processor_time(*PARALLEL), PLAIN), Goal("ratio", 0.1)),
         Row("a random read of a `.cio` of 10⁶ extents, µs, beside the flat file",
             program("reads", "--file", "FOLDER/reads"),
             program("reads", "--file", "FOLDER/reads", "--kind", "flat"), Goal("ours", 5, "µs")),

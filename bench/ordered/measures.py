@@ -136,6 +136,15 @@ def processor_time(*words: str) -> Measure:
     return measure
 
 
+def added(measure: Measure, beneath: Measure) -> Measure:
+    """What one figure is more than another, which is taken after it."""
+
+    def measure_both(folder: Path) -> float:
+        return measure(folder) - beneath(folder)
+
+    return measure_both
+
+
 def whole(words: Sequence[str]) -> Measure:
     """Seconds of an example from its start to its end, as a peer's are taken."""
     return timed(*example(words))

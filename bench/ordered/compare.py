@@ -123,7 +123,8 @@ def rows(ciel: str) -> list[Row]:
         Row("the least for that: `sh` alone, s of processor time, beside `parallel -k`",
             PLAIN, processor_time(*PARALLEL), Goal("ratio", 1)),
         Row("what `ciel ordered` adds to `sh` alone, s of processor time, beside what "
-            "`parallel -k` adds", added(processor_time(ciel, "ordered", "--", "sh", "-c", LOOP), PLAIN),
+            "`parallel -k` adds",
+            added(processor_time(ciel, "ordered", "--", "sh", "-c", LOOP), PLAIN),
             added(processor_time(*PARALLEL), PLAIN), Goal("ratio", 0.1)),
         Row("200 tiny jobs of a Rust program, s, beside `parallel -k`",
             whole(JOBS), timed(*PARALLEL), Goal("ratio", 0.1)),

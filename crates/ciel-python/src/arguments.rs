@@ -15,6 +15,9 @@ const BYTES_MAX: usize = 3 << 10;
 /// Tuples inside one another, at most.
 pub const DEPTH_MAX: usize = 8;
 
+/// Parts of a list, at most.
+const LIST_MAX: usize = 255;
+
 const BEGIN: [u8; 3] = [0x80, 5, 0x95];
 const MEMOIZE: u8 = 0x94;
 
@@ -45,6 +48,59 @@ pub fn append(
     let length = (to.len() - length_at - 8) as u64;
     to[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
     length < BYTES_MAX as u64
+}
+
+/// Appends the pickle of `(values, places)`: `args` as a list with `None` at `places`, where
+/// futures stand, and these places; false as in `append`, and for tuples among the arguments.
+pub fn append_with_places(to: &mut Vec<u8>, args: &Bound<'_, PyTuple>, places: &[usize]) -> bool {
+    to.extend(BEGIN);
+    let length_at = to.len();
+    to.extend([0; 8]);
+    let mut memo = Memo::new();
+    let values = args.iter_borrowed().enumerate();
+    let are_written = append_list(to, values, |to, (place, value)| {
+        if places.contains(&place) {
+            to.push(b'N');
+            return true;
+        }
+        !value.is_exact_instance_of::<PyTuple>() && append_value(to, &value, &mut memo, 0)
+    });
+    let places = places.iter().map(|place| *place as i64);
+    if !are_written || !append_list(to, places, append_number) {
+        return false;
+    }
+    to.extend([0x86, MEMOIZE, b'.']);
+    let length = (to.len() - length_at - 8) as u64;
+    to[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
+    length < BYTES_MAX as u64
+}
+
+/// Appends a list of parts, each written by `append`; false if one of them is not, or they are
+/// many.
+fn append_list<T>(
+    to: &mut Vec<u8>,
+    parts: impl ExactSizeIterator<Item = T>,
+    mut append: impl FnMut(&mut Vec<u8>, T) -> bool,
+) -> bool {
+    let count = parts.len();
+    if count > LIST_MAX {
+        return false;
+    }
+    to.extend([b']', MEMOIZE]);
+    if count > 1 {
+        to.push(b'(');
+    }
+    for part in parts {
+        if !append(to, part) || to.len() > 2 * BYTES_MAX {
+            return false;
+        }
+    }
+    match count {
+        0 => {}
+        1 => to.push(b'a'),
+        _ => to.push(b'e'),
+    }
+    true
 }
 
 /// Appends a dictionary that is not empty.
@@ -201,4 +257,15 @@ pub fn packed_arguments<'py>(
 ) -> Option<Bound<'py, PyBytes>> {
     let mut packed = Vec::new();
     append(&mut packed, &args, named.as_ref()).then(|| PyBytes::new(args.py(), &packed))
+}
+
+/// As `pickle.dumps((values, places), 5)`, where `values` is the list of `args` with `None` at
+/// `places`; `None` for values that are not written here.
+#[pyfunction]
+pub fn packed_with_places<'py>(
+    args: Bound<'py, PyTuple>,
+    places: Vec<usize>,
+) -> Option<Bound<'py, PyBytes>> {
+    let mut packed = Vec::new();
+    append_with_places(&mut packed, &args, &places).then(|| PyBytes::new(args.py(), &packed))
 }

@@ -286,7 +286,7 @@ impl Connection {
         tag, definition, payload, inputs, *, action, handle, line,
         modes = None, released = Vec::new()
     ))]
-    fn spawn(
+    pub fn spawn(
         &self,
         py: Python<'_>,
         tag: u32,

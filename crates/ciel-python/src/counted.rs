@@ -38,6 +38,9 @@ pub struct Counted {
     /// Whether it may keep children that are no tasks yet.
     #[pyo3(get, set)]
     pub keeps: bool,
+    /// Whether the engine hears what it spawns; it does not of one that was cancelled.
+    #[pyo3(get, set)]
+    pub sends: bool,
     /// Its name.
     pub name: Name,
     /// The first handle of what it makes itself.
@@ -65,6 +68,7 @@ impl Counted {
             may_keep: false,
             repeats: false,
             keeps: false,
+            sends: false,
             name: Name(0),
             made_from: 0,
             released: Vec::new(),
@@ -144,11 +148,27 @@ impl Counted {
 impl Counted {
     /// It has spawned one task.
     pub fn count_spawn(&mut self) {
+        self.count_sent();
+        self.keeps = true;
+    }
+
+    /// It has spawned a task that was sent.
+    pub fn count_sent(&mut self) {
         self.next_action += 1;
         self.next_handle += 1;
         self.observed = 0;
         self.arguments = 0;
-        self.keeps = true;
+    }
+
+    /// As `take_released`.
+    pub fn released(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.released)
+    }
+
+    /// Whether a spawn that is not kept needs nothing but to be sent.
+    pub fn sends_plainly(&self, py: Python<'_>) -> bool {
+        let is_task = self.tag != 0;
+        self.sends && is_task && !self.repeats && self.scopes.is_none() && !self.has_unsent(py)
     }
 
     /// Whether a spawn of a plain call needs nothing but to be kept.

@@ -84,6 +84,12 @@ impl Function {
         Ok(())
     }
 
+    /// Whether plain calls that are spawned in that file are known.
+    fn knows_plain_calls(&self, file: &Bound<'_, PyString>) -> PyResult<bool> {
+        let known = self.known.as_ref();
+        known.map_or(Ok(false), |known| known.is_in(file))
+    }
+
     /// Spawns a call: natively if it is plain, else by `_spawned_here`.
     #[pyo3(signature = (*args, **kwargs))]
     fn spawn(

@@ -226,6 +226,14 @@ fn let_go(strand: &Bound<'_, PyAny>, handle: u32) {
     }
 }
 
+/// Whether what is known of a value is the result of a child that ended in place.
+///
+/// # Errors
+/// Those of Python.
+pub(crate) fn is_returned(known: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(known.get_type().is(returned(known.py())?))
+}
+
 fn returned(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static RETURNED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     RETURNED.import(py, "ciel._in_place", "Returned")

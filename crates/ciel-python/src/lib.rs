@@ -53,7 +53,7 @@ use pyo3::prelude::*;
 #[pymodule(name = "_native", gil_used = true)]
 mod native {
     #[pymodule_export]
-    use crate::arguments::packed_arguments;
+    use crate::arguments::{packed_arguments, packed_with_places};
     #[pymodule_export]
     use crate::connection::Connection;
     #[pymodule_export]

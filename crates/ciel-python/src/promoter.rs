@@ -139,7 +139,7 @@ impl Promoter {
     }
 
     /// Sends all children that the task with that tag keeps.
-    fn settle(&self, py: Python<'_>, tag: u32) {
+    pub fn settle(&self, py: Python<'_>, tag: u32) {
         self.send(py, |levels| levels.settle(tag));
     }
 

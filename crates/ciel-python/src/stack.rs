@@ -1,5 +1,5 @@
 //! The strands that run in place of one another in the thread of a worker, and the native path of a
-//! plain call: its spawn, its beginning, its end.
+//! plain call: its spawn (`spawning.rs`), its beginning, its end.
 //!
 //! A child that begins here has no strand in Python until somebody asks for it; if it ends before,
 //! nobody has. Whatever is not plain is Python's: a function here answers `None` then, and has done
@@ -7,23 +7,21 @@
 //! `end` give it. The promoter has the calls, as bytes. Read next: `promoter.rs`, `inside.rs`,
 //! `sdk/python/ciel/_scheduler.py`.
 
+mod spawning;
+
 use std::cell::RefCell;
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ciel_model::Name;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
-use crate::arguments;
 use crate::counted::Counted;
 use crate::environment::Digits;
-use crate::function::Function;
-use crate::future_state::{Call, FutureState, Owner, State};
+use crate::future_state::{FutureState, Owner, State};
 use crate::inside::Inside;
-use crate::levels::Child;
 use crate::names::seed_of_name;
 use crate::outside::Outside;
 use crate::plain::is_small;
@@ -34,6 +32,8 @@ pub const DEPTH_MAX: u32 = 100_000;
 
 /// Payloads whose memory is kept for others.
 const SPARE_MAX: usize = 64;
+
+pub(crate) use self::spawning::spawn;
 
 thread_local! {
     /// The stack of the worker whose tasks this thread runs.
@@ -77,14 +77,6 @@ enum Running {
     Strand(Py<Counted>),
     /// One that has begun here.
     Inside(Py<Inside>),
-}
-
-/// What a spawn needs of the strand that spawns.
-struct Spawner {
-    owner: Owner,
-    tag: u32,
-    action: u64,
-    handle: u32,
 }
 
 #[pymethods]
@@ -281,147 +273,7 @@ pub fn note_freezing(one_more: bool) {
     };
 }
 
-/// A file, and a line in it.
-type Place<'a, 'py> = (&'a Bound<'py, PyString>, u32);
-
-/// Keeps a call, and gives the future of its result, if nothing else is to be done for it. It is
-/// spawned at `place`, or where the Python function is that runs.
-///
-/// # Errors
-/// Those of Python.
-pub(crate) fn spawn(
-    task: &Bound<'_, Function>,
-    args: &Bound<'_, PyTuple>,
-    named: Option<&Bound<'_, PyDict>>,
-    place: Option<Place<'_, '_>>,
-) -> PyResult<Option<Py<PyAny>>> {
-    match here(task.py()) {
-        Some(stack) => spawn_plain(&stack, task, args, named, place),
-        None => Ok(None),
-    }
-}
-
-fn spawn_plain(
-    stack: &Bound<'_, Stack>,
-    task: &Bound<'_, Function>,
-    args: &Bound<'_, PyTuple>,
-    named: Option<&Bound<'_, PyDict>>,
-    place: Option<Place<'_, '_>>,
-) -> PyResult<Option<Py<PyAny>>> {
-    let py = task.py();
-    let mut function = task.borrow_mut();
-    let Some(known) = &mut function.known else {
-        return Ok(None);
-    };
-    if !known.is_unchanged(py) || (named.is_some() && !known.takes_names) {
-        return Ok(None);
-    }
-    let line = match place {
-        Some((file, line)) => known.is_in(file)?.then_some(line),
-        None => known.line_now(py)?,
-    };
-    let Some(line) = line else {
-        return Ok(None);
-    };
-    let connection = stack.borrow().promoter.get().connection().clone_ref(py);
-    let definition = connection.get().id_of(py, known.definition.bind(py))?;
-    let mut stack = stack.borrow_mut();
-    let Some(spawner) = stack.spawner(py) else {
-        return Ok(None);
-    };
-    let mut payload = stack.spare.pop().unwrap_or_default();
-    payload.clear();
-    payload.extend_from_slice(known.head.as_bytes(py));
-    if !arguments::append(&mut payload, args, named) {
-        return Ok(None);
-    }
-    let child = Child {
-        definition,
-        payload,
-        action: spawner.action,
-        handle: spawner.handle,
-        line,
-    };
-    stack.promoter.get().keep_child(spawner.tag, child);
-    stack.count(py);
-    let call = Call {
-        function: task.clone().unbind(),
-        args: args.clone().unbind(),
-        named: named
-            .map(|named| named.copy())
-            .transpose()?
-            .map(Bound::unbind),
-        action: spawner.action,
-    };
-    stack.future_of(py, spawner, call).map(Some)
-}
-
 impl Stack {
-    /// The innermost strand, if a plain spawn of it needs nothing but to be kept.
-    fn spawner(&self, py: Python<'_>) -> Option<Spawner> {
-        let is_plain = self.is_here && !self.promoter.get().is_full();
-        if !is_plain || self.outside.has_output(py) {
-            return None;
-        }
-        match &self.levels.last()?.strand {
-            Running::Strand(strand) => {
-                let owner = Owner::Strand(strand.clone_ref(py).into_any());
-                Spawner::of(py, owner, &strand.bind(py).borrow())
-            }
-            Running::Inside(inside) => {
-                let owner = Owner::Inside(inside.clone_ref(py));
-                let inside = inside.bind(py).borrow();
-                match &inside.counted {
-                    Some(strand) => Spawner::of(py, owner, &strand.bind(py).borrow()),
-                    None => Some(Spawner {
-                        owner,
-                        tag: 0,
-                        action: inside.next_action,
-                        handle: inside.next_handle,
-                    }),
-                }
-            }
-        }
-    }
-
-    /// The innermost strand has spawned.
-    fn count(&self, py: Python<'_>) {
-        match self.levels.last().map(|level| &level.strand) {
-            Some(Running::Strand(strand)) => strand.bind(py).borrow_mut().count_spawn(),
-            Some(Running::Inside(inside)) => {
-                let mut inside = inside.bind(py).borrow_mut();
-                match &inside.counted {
-                    Some(strand) => strand.bind(py).borrow_mut().count_spawn(),
-                    None => {
-                        inside.next_action += 1;
-                        inside.next_handle += 1;
-                    }
-                }
-            }
-            None => {}
-        }
-    }
-
-    fn future_of(&self, py: Python<'_>, spawner: Spawner, call: Call) -> PyResult<Py<PyAny>> {
-        // SAFETY: this thread is attached to the interpreter. The class inherits the constructor of
-        // `FutureState`, which takes no arguments and gives a new reference, or raises.
-        let made = unsafe {
-            let made = (self.make)(
-                self.future.as_ptr().cast(),
-                self.nothing.as_ptr(),
-                null_mut(),
-            );
-            Bound::from_owned_ptr_or_err(py, made)?
-        };
-        let state = made.cast::<FutureState>()?;
-        let mut future = state.borrow_mut();
-        future.owner = spawner.owner;
-        future.handle = spawner.handle;
-        future.state = State::Plain(call);
-        drop(future);
-        Ok(made.unbind())
-    }
-
     /// Whether the innermost strand is the owner of a future.
     fn owns(&self, py: Python<'_>, owner: &Owner) -> bool {
         let Some(level) = self.levels.last() else {
@@ -466,17 +318,6 @@ impl Stack {
             && !self.promoter.get().is_laid_down()
             && !self.outside.is_touched(py)
             && !self.outside.has_output(py)
-    }
-}
-
-impl Spawner {
-    fn of(py: Python<'_>, owner: Owner, strand: &Counted) -> Option<Spawner> {
-        strand.keeps_plainly(py).then_some(Spawner {
-            owner,
-            tag: strand.tag,
-            action: strand.next_action,
-            handle: strand.next_handle,
-        })
     }
 }
 

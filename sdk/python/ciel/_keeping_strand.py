@@ -82,6 +82,7 @@ class KeepingStrand(WaitingStrand):
         options = start.options
         limited = options.memory_bytes is not None or options.timeout_ms is not None
         is_usual = options.cores_milli in (None, ONE_CORE) and not options.resources
+        self.sends = process.promoter is not None and start.replay is None
         if process.promoter is not None and is_usual and not limited:
             self.may_keep = True
             if start.replay is not None:
@@ -105,16 +106,28 @@ class KeepingStrand(WaitingStrand):
 
     def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
         """Keeps a small call; spawns others, and those that read what their parent may change."""
-        if not self.may_keep or options.wire is not None or options.outputs is not None:
+        if options.wire is not None or call.task.gives:
             return super().spawn(call, options)
         is_sealed = self._spawned is not None
-        if (is_sealed and not self._ran_in_place()) or here.strand is not self:
-            return super().spawn(call, options)
+        keeps = self.may_keep and not (is_sealed and not self._ran_in_place())
+        if not keeps or here.strand is not self:
+            futures = super().spawn(call, options)
+            self._note_sent(call)
+            return futures
         packed = pack(call, self)
         payload, inputs, _ = packed
         if inputs or len(payload) >= SMALL_BYTES_MAX or call.task.identity.readings:
-            return self.spawn_packed(call, options, packed)
+            futures = self.spawn_packed(call, options, packed)
+            self._note_sent(call)
+            return futures
         return (self._keep(call, payload, is_sealed),)
+
+    def _note_sent(self, call: Call) -> None:
+        """Lets native code send further calls like that; it keeps plain ones where any are kept."""
+        task, identity = call.task, call.task.identity
+        is_plain = identity.data is None and not identity.readings
+        if self.sends and is_plain and not task.knows_plain_calls(call.file):
+            _note_plain(call, definition_of(call))
 
     def _keep(self, call: Call, payload: bytes, is_sealed: bool) -> Future[Any]:
         promoter = self.process.promoter
@@ -215,7 +228,7 @@ class KeepingStrand(WaitingStrand):
         """As of any strand; it keeps no more children."""
         super().sever()
         self.severed = True
-        self.may_keep = False
+        self.may_keep = self.sends = False
 
     def handle_of(self, future: Future[Any]) -> int:
         """As of any strand; the result of a child that ran in place becomes an object."""

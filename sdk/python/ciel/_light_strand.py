@@ -57,6 +57,7 @@ class LightStrand(WorkerStrand, InsideStrand):
         self.pieces = []
         self.errors = []
         self.may_keep = True
+        self.sends = not child.sealed
         if child.sealed:
             self._spawned, self._until = frozenset(), ACTIONS_MAX
             self.replaying = self.repeats = True
@@ -85,7 +86,7 @@ class LightStrand(WorkerStrand, InsideStrand):
     def sever(self) -> None:
         """The child, or what it runs in, was cancelled: it can only clean up, and is not heard."""
         self.severed = True
-        self.may_keep = False
+        self.may_keep = self.sends = False
 
     def run(self) -> greenlet | None:
         """Runs the child; returns the greenlet of its parent if it has ended in place."""

@@ -700,7 +700,8 @@ class Promoter:
 class Counted:
     """The native half of a strand that has a connection; see `_engine_strand.py`.
 
-    `keeps` is whether it may have children that are no tasks yet, `repeats` whether it replays.
+    `keeps` is whether it may have children that are no tasks yet, `repeats` whether it replays,
+    `sends` whether the engine hears what it spawns.
     """
 
     next_action: int
@@ -712,6 +713,7 @@ class Counted:
     may_keep: bool
     repeats: bool
     keeps: bool
+    sends: bool
     position: bytes
     scopes: Sequence[Any]
     pieces: list[Any]
@@ -759,6 +761,9 @@ class Function:
         `head` precedes their arguments in payloads; `captured` are globals that must stay as they
         are, each with its namespace and its value. With `takes_names` arguments may have names.
         """
+
+    def knows_plain_calls(self, file: str) -> bool:
+        """Whether plain calls that are spawned in `file` are known."""
 
     def spawn(self, *args: Any, **kwargs: Any) -> Any:
         """Spawns a call: natively if it is plain, else by `_spawned_here`."""
@@ -868,6 +873,12 @@ def packed_arguments(
     """As `pickle.dumps((args,), 5)` or `pickle.dumps((args, named), 5)`.
 
     Nothing without arguments, `None` for values that Python has to pack.
+    """
+
+def packed_with_places(args: tuple[Any, ...], places: list[int]) -> bytes | None:
+    """As `pickle.dumps((values, places), 5)`, where `values` lists `args`, `None` at `places`.
+
+    `None` for values that Python has to pack.
     """
 
 def position_of_root(key: bytes) -> bytes:

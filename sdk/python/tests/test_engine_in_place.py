@@ -478,6 +478,43 @@ def main():
     assert "thread of its own" in told[1]
 
 
+def test_generator_that_a_task_spawns_is_a_task(tmp_path: Path) -> None:
+    """As a call in place it gave the generator itself, which cannot be copied."""
+    job = jobs.write(
+        tmp_path,
+        """
+import ciel
+
+@ciel.task
+def count(n):
+    for i in range(n):
+        yield i
+
+@ciel.task(joined=True)
+def lines(n):
+    for i in range(n):
+        yield b"%d\\n" % i
+
+@ciel.task
+def parent():
+    shown = []
+    for n in range(3):
+        shown.append(list(count.spawn(n).result()))
+        shown.append(lines.spawn(n).result().decode())
+        first = count.spawn(n)
+        shown.append([*first.stream()])
+    return shown
+
+def main():
+    return parent.spawn().result()
+""",
+    )
+    counts = [[], [0], [0, 1]]
+    texts = ["", "0\n", "0\n1\n"]
+    expected = [part for n in range(3) for part in (counts[n], texts[n], counts[n])]
+    assert _run(job, options=("-j1",)).value == expected
+
+
 def test_many_children_and_deep_ones_run(tmp_path: Path) -> None:
     job = jobs.write(
         tmp_path,

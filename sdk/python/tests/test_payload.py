@@ -141,6 +141,20 @@ def test_named_arguments_that_native_code_packs_are_those_of_pickle() -> None:
                 assert _native.packed_arguments(args, named) == pickle.dumps((args, named), 5)
 
 
+def test_arguments_with_futures_that_native_code_packs_are_those_of_pickle() -> None:
+    values = [value for value in PLAIN if not isinstance(value, tuple)]
+    for first in range(len(values)):
+        for count in range(1, 6):
+            args = values[first : first + count]
+            for places in ([0], [count - 1], [*range(len(args))]):
+                kept = [place for place in places if place < len(args)]
+                plain = [None if place in kept else value for place, value in enumerate(args)]
+                packed = _native.packed_with_places(tuple(args), kept)
+                assert packed == pickle.dumps((plain, kept), 5), (args, kept)
+    assert _native.packed_with_places((1, (2,)), [0]) is None
+    assert _native.packed_with_places((0,) * 256, [0]) is None
+
+
 NOT_COMMON: list[object] = [1 << 2040, 1j, [1], (1, [1]), (("t", 1j),), DEEP]
 NOT_COMMON += ["t" * 5000, "\ud800", Ellipsis]
 

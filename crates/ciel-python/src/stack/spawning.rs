@@ -1,0 +1,333 @@
+//! The native path of a spawn: of a plain call, which is kept, or sent as a task where none is
+//! kept; and of one whose arguments are futures, which is sent.
+//!
+//! Whatever else a call is, its spawn is Python's. It does not know who runs a child. Read next:
+//! `levels.rs`; `sdk/python/ciel/_payload.py` writes the same bytes.
+
+use std::ptr::null_mut;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+
+use super::{Running, Stack, here};
+use crate::arguments;
+use crate::counted::Counted;
+use crate::definitions::Definition;
+use crate::function::Function;
+use crate::future_state::{Call, FutureState, Owner, State, is_returned};
+use crate::levels::Child;
+
+/// In the head of a payload: some arguments are futures.
+const HAS_PLACES: u8 = 32;
+
+/// Where the head of a payload has the number of its references.
+const COUNT_AT: std::ops::Range<usize> = 3..7;
+
+/// A file, and a line in it.
+type Place<'a, 'py> = (&'a Bound<'py, PyString>, u32);
+
+/// What a spawn needs of the strand that spawns.
+struct Spawner {
+    owner: Owner,
+    tag: u32,
+    action: u64,
+    handle: u32,
+}
+
+/// What a spawn needs of its function.
+struct Known {
+    definition: Py<Definition>,
+    head: Py<PyBytes>,
+    takes_futures: bool,
+    line: u32,
+}
+
+/// The arguments of a call: those by place, and those that have names.
+#[derive(Clone, Copy)]
+struct Arguments<'a, 'py> {
+    args: &'a Bound<'py, PyTuple>,
+    named: Option<&'a Bound<'py, PyDict>>,
+}
+
+/// Spawns a call, and gives the future of its result, if nothing else is to be done for it. It is
+/// spawned at `place`, or where the Python function is that runs.
+///
+/// # Errors
+/// Those of Python, and of the connection.
+pub(crate) fn spawn(
+    task: &Bound<'_, Function>,
+    args: &Bound<'_, PyTuple>,
+    named: Option<&Bound<'_, PyDict>>,
+    place: Option<Place<'_, '_>>,
+) -> PyResult<Option<Py<PyAny>>> {
+    let Some(stack) = here(task.py()) else {
+        return Ok(None);
+    };
+    let Some(known) = known(task, named.is_some(), place)? else {
+        return Ok(None);
+    };
+    let given = Arguments { args, named };
+    let kept = keep(&stack, task, &known, given)?;
+    if kept.is_some() {
+        return Ok(kept);
+    }
+    send(&stack, &known, given)
+}
+
+fn known(
+    task: &Bound<'_, Function>,
+    has_names: bool,
+    place: Option<Place<'_, '_>>,
+) -> PyResult<Option<Known>> {
+    let py = task.py();
+    let mut function = task.borrow_mut();
+    let Some(known) = &mut function.known else {
+        return Ok(None);
+    };
+    if !known.is_unchanged(py) || (has_names && !known.takes_names) {
+        return Ok(None);
+    }
+    let line = match place {
+        Some((file, line)) => known.is_in(file)?.then_some(line),
+        None => known.line_now(py)?,
+    };
+    Ok(line.map(|line| Known {
+        definition: known.definition.clone_ref(py),
+        head: known.head.clone_ref(py),
+        takes_futures: known.takes_names,
+        line,
+    }))
+}
+
+/// Keeps a plain call, if the innermost strand keeps any.
+fn keep(
+    stack: &Bound<'_, Stack>,
+    task: &Bound<'_, Function>,
+    known: &Known,
+    Arguments { args, named }: Arguments<'_, '_>,
+) -> PyResult<Option<Py<PyAny>>> {
+    let py = task.py();
+    let connection = stack.borrow().promoter.get().connection().clone_ref(py);
+    let definition = connection.get().id_of(py, known.definition.bind(py))?;
+    let mut stack = stack.borrow_mut();
+    let Some(spawner) = stack.spawner(py) else {
+        return Ok(None);
+    };
+    let mut payload = stack.spare.pop().unwrap_or_default();
+    payload.clear();
+    payload.extend_from_slice(known.head.as_bytes(py));
+    if !arguments::append(&mut payload, args, named) {
+        return Ok(None);
+    }
+    let child = Child {
+        definition,
+        payload,
+        action: spawner.action,
+        handle: spawner.handle,
+        line: known.line,
+    };
+    stack.promoter.get().keep_child(spawner.tag, child);
+    stack.count(py);
+    let call = Call {
+        function: task.clone().unbind(),
+        args: args.clone().unbind(),
+        named: named
+            .map(|named| named.copy())
+            .transpose()?
+            .map(Bound::unbind),
+        action: spawner.action,
+    };
+    stack.future_of(py, spawner, State::Plain(call)).map(Some)
+}
+
+/// Sends a call as a task, behind all that the innermost strand keeps.
+fn send(
+    stack: &Bound<'_, Stack>,
+    known: &Known,
+    given: Arguments<'_, '_>,
+) -> PyResult<Option<Py<PyAny>>> {
+    let py = stack.py();
+    let (found, promoter) = {
+        let stack = stack.borrow();
+        (stack.sender(py), stack.promoter.clone_ref(py))
+    };
+    let Some((strand, owner)) = found else {
+        return Ok(None);
+    };
+    let Some((payload, inputs)) = packed(&stack.borrow(), known, given)? else {
+        return Ok(None);
+    };
+    let (spawner, keeps, released) = {
+        let mut strand = strand.bind(py).borrow_mut();
+        let spawner = Spawner {
+            owner,
+            tag: strand.tag,
+            action: strand.next_action,
+            handle: strand.next_handle,
+        };
+        let keeps = std::mem::replace(&mut strand.keeps, false);
+        strand.count_sent();
+        (spawner, keeps, strand.released())
+    };
+    // From here on nothing is borrowed: other threads may run while this one sends.
+    if keeps {
+        promoter.get().settle(py, spawner.tag);
+    }
+    promoter.get().connection().get().spawn(
+        py,
+        spawner.tag,
+        known.definition.bind(py),
+        &payload,
+        inputs,
+        spawner.action,
+        spawner.handle,
+        known.line,
+        None,
+        released,
+    )?;
+    let future = stack.borrow().future_of(py, spawner, State::Known(None));
+    future.map(Some)
+}
+
+/// The payload of a call that is sent, and the handles of its futures; `None` if those are not all
+/// of the innermost strand, or an argument is neither plain nor a future.
+fn packed(
+    stack: &Stack,
+    known: &Known,
+    Arguments { args, named }: Arguments<'_, '_>,
+) -> PyResult<Option<(Vec<u8>, Vec<u32>)>> {
+    let py = args.py();
+    let mut payload = known.head.as_bytes(py).to_vec();
+    let (mut places, mut handles) = (Vec::new(), Vec::new());
+    for (place, value) in args.iter_borrowed().enumerate() {
+        if value.get_type().is(&stack.future) {
+            let Some(handle) = stack.handle_of(&value)? else {
+                return Ok(None);
+            };
+            places.push(place);
+            handles.push(handle);
+        }
+    }
+    if places.is_empty() {
+        let is_plain = arguments::append(&mut payload, args, named);
+        return Ok(is_plain.then_some((payload, handles)));
+    }
+    payload[0] |= HAS_PLACES;
+    payload[COUNT_AT].copy_from_slice(&(places.len() as u32).to_be_bytes());
+    let is_fit = named.is_none()
+        && known.takes_futures
+        && arguments::append_with_places(&mut payload, args, &places);
+    Ok(is_fit.then_some((payload, handles)))
+}
+
+impl Stack {
+    /// The innermost strand, if a plain spawn of it needs nothing but to be kept.
+    fn spawner(&self, py: Python<'_>) -> Option<Spawner> {
+        let is_plain = self.is_here && !self.promoter.get().is_full();
+        if !is_plain || self.outside.has_output(py) {
+            return None;
+        }
+        match &self.levels.last()?.strand {
+            Running::Strand(strand) => {
+                let owner = Owner::Strand(strand.clone_ref(py).into_any());
+                Spawner::of(py, owner, &strand.bind(py).borrow())
+            }
+            Running::Inside(inside) => {
+                let owner = Owner::Inside(inside.clone_ref(py));
+                let inside = inside.bind(py).borrow();
+                match &inside.counted {
+                    Some(strand) => Spawner::of(py, owner, &strand.bind(py).borrow()),
+                    None => Some(Spawner {
+                        owner,
+                        tag: 0,
+                        action: inside.next_action,
+                        handle: inside.next_handle,
+                    }),
+                }
+            }
+        }
+    }
+
+    /// The innermost strand, if it is a task and a spawn of it needs nothing but to be sent.
+    fn sender(&self, py: Python<'_>) -> Option<(Py<Counted>, Owner)> {
+        let is_laid_down = self.promoter.get().is_laid_down();
+        if !self.is_here || is_laid_down || self.outside.has_output(py) {
+            return None;
+        }
+        let (strand, owner) = match &self.levels.last()?.strand {
+            Running::Strand(strand) => (
+                strand.clone_ref(py),
+                Owner::Strand(strand.clone_ref(py).into_any()),
+            ),
+            Running::Inside(inside) => (
+                inside.bind(py).borrow().counted.as_ref()?.clone_ref(py),
+                Owner::Inside(inside.clone_ref(py)),
+            ),
+        };
+        let sends = strand.bind(py).borrow().sends_plainly(py);
+        sends.then_some((strand, owner))
+    }
+
+    /// The handle of a future of the innermost strand that the engine knows, or is to know.
+    fn handle_of(&self, future: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
+        let py = future.py();
+        let future = future.cast::<FutureState>()?.borrow();
+        let is_known = match &future.state {
+            State::Plain(_) | State::Kept(_) => true,
+            State::Known(known) => match known {
+                Some(known) => !is_returned(known.bind(py))?,
+                None => true,
+            },
+            State::Ended(_) => false,
+        };
+        Ok((is_known && self.owns(py, &future.owner)).then_some(future.handle))
+    }
+
+    /// The innermost strand has spawned what it keeps.
+    fn count(&self, py: Python<'_>) {
+        match self.levels.last().map(|level| &level.strand) {
+            Some(Running::Strand(strand)) => strand.bind(py).borrow_mut().count_spawn(),
+            Some(Running::Inside(inside)) => {
+                let mut inside = inside.bind(py).borrow_mut();
+                match &inside.counted {
+                    Some(strand) => strand.bind(py).borrow_mut().count_spawn(),
+                    None => {
+                        inside.next_action += 1;
+                        inside.next_handle += 1;
+                    }
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn future_of(&self, py: Python<'_>, spawner: Spawner, state: State) -> PyResult<Py<PyAny>> {
+        // SAFETY: this thread is attached to the interpreter. The class inherits the constructor of
+        // `FutureState`, which takes no arguments and gives a new reference, or raises.
+        let made = unsafe {
+            let made = (self.make)(
+                self.future.as_ptr().cast(),
+                self.nothing.as_ptr(),
+                null_mut(),
+            );
+            Bound::from_owned_ptr_or_err(py, made)?
+        };
+        let mut future = made.cast::<FutureState>()?.borrow_mut();
+        future.owner = spawner.owner;
+        future.handle = spawner.handle;
+        future.state = state;
+        drop(future);
+        Ok(made.unbind())
+    }
+}
+
+impl Spawner {
+    fn of(py: Python<'_>, owner: Owner, strand: &Counted) -> Option<Spawner> {
+        strand.keeps_plainly(py).then_some(Spawner {
+            owner,
+            tag: strand.tag,
+            action: strand.next_action,
+            handle: strand.next_handle,
+        })
+    }
+}

@@ -1,0 +1,161 @@
+"""Spawns that native code sends: of `main`, and of calls with futures among their arguments."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+
+import jobs
+
+SENDS = '''
+import sys
+import ciel
+
+@ciel.task
+def one(n, *more):
+    if n == 13:
+        raise ValueError("unlucky")
+    return n
+
+@ciel.task
+def add(a, b, text="", *more):
+    return a + b + len(text)
+
+@ciel.task
+def holds(future: "ciel.Future[int]", n):
+    return future.result() + n
+
+@ciel.task
+def says(n):
+    print("says", n)
+    return n
+
+def chain(n):
+    first, second = one.spawn(n), one.spawn(n + 1)
+    for _ in range(5):
+        first, second = second, add.spawn(first, second)
+    return second.result()
+
+def ended(n):
+    first = one.spawn(n)
+    first.result()
+    other = one.spawn(n + 1)
+    return add.spawn(first, other).result() + add.spawn(other, first, "text").result()
+
+def others(n):
+    first = one.spawn(n)
+    named = add.spawn(b=first, a=n).result()
+    listed = add.spawn(first, n, "a", [first]).result()
+    tuples = add.spawn(first, n, "b", (1, 2)).result()
+    complexes = add.spawn(first, 1j, "c", "c").result()
+    return named, listed, tuples, str(complexes), holds.spawn(first, n).result()
+
+def same(n):
+    text, first = "text" * n, one.spawn(n)
+    return add.spawn(first, first, text, text, first).result()
+
+def prints(n):
+    first = says.spawn(n)
+    print("before", n)
+    second = add.spawn(first, says.spawn(n + 1))
+    print("after", n)
+    sys.stdout.write("no end ")
+    third = add.spawn(second, first)
+    print("of the line")
+    return third.result()
+
+def scopes(n):
+    with ciel.scope():
+        first = says.spawn(n)
+        return add.spawn(first, one.spawn(n)).result()
+
+def fails(n):
+    failed = one.spawn(13)
+    try:
+        return add.spawn(failed, one.spawn(n)).result()
+    except ValueError as error:
+        return str(error)
+
+def drops(n):
+    kept = [one.spawn(i) for i in range(n)]
+    last = add.spawn(kept[0], kept[-1])
+    del kept
+    more = [add.spawn(last, one.spawn(i)) for i in range(n)]
+    return last.result() + sum(future.result() for future in more)
+
+HOW = [chain, ended, others, same, prints, scopes, fails, drops]
+
+@ciel.task
+def parent(n):
+    return [how(n) for how in HOW for _ in range(3)]
+
+def main(first):
+    shown = [[how(n) for how in HOW for _ in range(3)] for n in range(int(first), int(first) + 3)]
+    return [*shown, parent.spawn(5).result(), parent.spawn(7).result()]
+'''
+
+
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_spawns_that_native_code_sends_do_what_all_spawns_do(slots: str, tmp_path: Path) -> None:
+    """The first calls of a function are sent by Python, further ones natively."""
+    serial = jobs.run(tmp_path, SENDS, "2", options=("--serial",))
+    ended = jobs.run(tmp_path, SENDS, "2", options=(slots,))
+    assert (ended.printed, ended.status) == (serial.printed, 0), ended.talk
+
+
+def test_killed_run_whose_spawns_were_sent_natively_resumes_to_the_same_end(
+    tmp_path: Path,
+) -> None:
+    job = jobs.write(tmp_path, SENDS)
+    serial = jobs.end_of(jobs.start(job, "2", options=("--serial",)))
+    chance = random.Random(12)
+    for _ in range(4):
+        process = jobs.start(job, "2", options=("-j2",))
+        assert process.stdout is not None
+        for _ in range(chance.randrange(1, 40)):
+            process.stdout.readline()
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+    ended = jobs.end_of(jobs.start(job, "2", options=("-j2",)))
+    assert (ended.status, ended.printed) == (0, serial.printed), ended.talk
+
+
+def test_future_of_another_strand_is_refused_natively_too(tmp_path: Path) -> None:
+    ended = jobs.run(
+        tmp_path,
+        """
+import sys
+import ciel
+
+@ciel.task
+def add(a, b):
+    return a + b
+
+@ciel.task
+def child():
+    first = add.spawn(1, 1)
+    told = []
+    for other in [add.spawn(first, 1), sys.left]:
+        try:
+            told.append(add.spawn(first, other).result())
+        except ciel.WaitError as error:
+            told.append(str(error))
+    return told
+
+@ciel.task
+def parent():
+    sys.left = add.spawn(add.spawn(1, 2), 3)
+    return child.spawn().result()
+
+def main():
+    return parent.spawn().result()
+""",
+        options=("-j1",),
+    )
+    first, second = ended.value
+    assert first == 5
+    assert "pass it as an argument" in second

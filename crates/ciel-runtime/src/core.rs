@@ -183,7 +183,8 @@ impl Core {
         self.follow(&event);
         let mut effects = std::mem::take(&mut self.effects);
         if let Some(folder) = &self.bounded {
-            self.engine.note_present(folder.disk_bytes());
+            let bytes = folder.disk_bytes() + folder.scratch().unfinished_bytes();
+            self.engine.note_present(bytes);
         }
         let reply = self.engine.tell(now, event, caller, &mut effects);
         if let Some(task) = speaker.filter(|_| !matches!(reply, Reply::Continue { .. })) {

@@ -19,6 +19,7 @@ use crate::error::RunError;
 use crate::executors::Launch;
 use crate::interrupts::Interrupt;
 use crate::observer::{Progress, Report};
+use crate::room_watch::RoomWatch;
 use crate::spawning::{ProcessEvent, Spawning};
 use crate::watchdog::Watchdog;
 use crate::workers::Workers;
@@ -49,6 +50,7 @@ struct IoThread {
     interrupts: u32,
     looks: u64,
     watchdog: Watchdog,
+    room_watch: Rc<RoomWatch>,
     /// Nothing that runs can end any more.
     is_stalled: bool,
 }
@@ -72,6 +74,7 @@ pub(crate) fn run_thread(
             .job_timeout_us
             .map(|limit| Instant::from_std(engine.started()) + Duration::from_micros(limit));
         let mut shell = IoThread {
+            room_watch: RoomWatch::new(&engine, &spawning, &workers),
             engine,
             spawning,
             workers,
@@ -305,6 +308,7 @@ impl IoThread {
         let progress = progress_of(&self.engine);
         self.engine.observer.report(Report::Progress(&progress));
         self.engine.write_history();
+        self.room_watch.look();
         self.looks += 1;
         if self.looks % LOOKS_BETWEEN_COUNTS == 1 {
             self.engine.write_counts();

@@ -61,6 +61,7 @@ mod released;
 mod reruns;
 mod retention;
 mod room;
+mod room_watch;
 mod run;
 mod script;
 mod script_host;

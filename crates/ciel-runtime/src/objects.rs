@@ -57,10 +57,7 @@ impl ObjectError {
     pub(crate) fn failure(&self, engine: &Engine, task: &Label) -> Failure {
         let error = match self {
             ObjectError::Store(error) => error,
-            ObjectError::NoRoom(error) => {
-                let failure = Failure::new(FailureKind::DiskFull, task.clone(), error.to_string());
-                return failure.with_hint(room::HINT);
-            }
+            ObjectError::NoRoom(error) => return error.failure(task),
         };
         self.heed(engine);
         let kind = match error {

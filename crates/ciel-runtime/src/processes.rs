@@ -32,6 +32,7 @@ use crate::objects;
 use crate::ordered_files;
 use crate::output;
 use crate::pipes::Pipes;
+use crate::room::NoRoom;
 use crate::spawning::{ProcessEvent, Spawning};
 use crate::streams::{Carried, Outlets};
 use crate::workspace::TaskWorkspace;
@@ -52,10 +53,8 @@ enum ProcessEnd {
     Refused(ciel_spawner::Refusal),
     /// The spawner died, and the process with it.
     Lost,
-    /// It took more memory than it declared.
-    TooLarge {
-        bytes: u64,
-    },
+    /// It took more memory than it declared, or wrote more than there is room for.
+    Overdrawn(Box<Failure>),
 }
 
 impl ProcessEnd {
@@ -262,7 +261,7 @@ async fn watch(
     let limit = assignment.memory_limit();
     let mut sample = tokio::time::interval(Duration::from_millis(limits::MEMORY_SAMPLE_MS));
     let mut stopped = false;
-    let mut too_large = None;
+    let mut ending = None;
     let mut pid = None;
     loop {
         tokio::select! {
@@ -281,11 +280,8 @@ async fn watch(
                     let most = exit.resident_bytes_max;
                     core.history.process_ended(&assignment.label, most);
                     drop(core);
-                    return match (stopped, too_large) {
-                        (true, _) => None,
-                        (false, Some(bytes)) => Some(ProcessEnd::TooLarge { bytes }),
-                        (false, None) => Some(ProcessEnd::Exited { exit, left, left_count }),
-                    };
+                    let exited = ProcessEnd::Exited { exit, left, left_count };
+                    return (!stopped).then(|| ending.unwrap_or(exited));
                 }
                 Some(ProcessEvent::Stop) => {
                     stopped = true;
@@ -293,21 +289,37 @@ async fn watch(
                     spawning.stop(attempt);
                 }
                 Some(ProcessEvent::ReadOn) => pipes.read_on(),
+                Some(ProcessEvent::NoRoom(overdrawn)) => {
+                    if let Some(no_room) = own(&overdrawn, assignment) {
+                        let failure = Box::new(no_room.failure(&assignment.label));
+                        ending.get_or_insert(ProcessEnd::Overdrawn(failure));
+                        spawning.kill(attempt);
+                    }
+                }
                 Some(ProcessEvent::Lost) | None => {
                     engine.lock().spent(attempt.task, 0);
                     return if stopped { None } else { Some(ProcessEnd::Lost) };
                 }
             },
             () = pipes.read(engine, assignment) => {}
-            _ = sample.tick(), if limit.is_some() && pid.is_some() && too_large.is_none() => {
+            _ = sample.tick(), if limit.is_some() && pid.is_some() && ending.is_none() => {
                 let bytes = pid.map_or(0, |pid| ciel_spawner::resident_anonymous(&[pid])[0]);
                 if limit.is_some_and(|limit| bytes > limit) {
-                    too_large = Some(bytes);
+                    ending = Some(ProcessEnd::Overdrawn(too_large(assignment, bytes)));
                     spawning.kill(attempt);
                 }
             }
         }
     }
+}
+
+/// What is said of this attempt, if it is about this one.
+fn own(
+    (written, no_room): &(ciel_store::Written, NoRoom),
+    assignment: &Assignment,
+) -> Option<NoRoom> {
+    let attempt = (assignment.label.name.0, assignment.attempt.0);
+    ((written.task, written.attempt) == attempt).then(|| no_room.clone())
 }
 
 fn conclude(
@@ -341,11 +353,8 @@ fn conclude(
             return Ok(Conclusion::Lost(failure));
         }
         ProcessEnd::Refused(refusal) => return Err(Box::new(refused_start(label, &refusal))),
-        ProcessEnd::TooLarge { bytes } => {
-            desk.keep_printed(&plan.stdout);
-            let mut failure = too_large(assignment, bytes);
-            failure.excerpt = described(assignment, plan, desk, pipes);
-            return Err(Box::new(failure));
+        ProcessEnd::Overdrawn(failure) => {
+            return Err(ended_early(assignment, plan, (desk, pipes), *failure));
         }
     };
     if status != Status::Code(0) {
@@ -492,6 +501,18 @@ fn failed(
     command_failure::failure(&assignment.label, plan, remains)
 }
 
+/// The failure of a command that was ended because it took too much, with what it was.
+fn ended_early(
+    assignment: &Assignment,
+    plan: &Plan,
+    (desk, pipes): (&TaskWorkspace<'_>, &Pipes),
+    mut failure: Failure,
+) -> Box<Failure> {
+    desk.keep_printed(&plan.stdout);
+    failure.excerpt = described(assignment, plan, desk, pipes);
+    Box::new(failure)
+}
+
 /// What a command that was ended was, as the report of its failure shows it.
 fn described(
     assignment: &Assignment,
@@ -525,7 +546,7 @@ fn refused_start(label: &Label, refusal: &ciel_spawner::Refusal) -> Failure {
     }
 }
 
-fn too_large(assignment: &Assignment, bytes: u64) -> Failure {
+fn too_large(assignment: &Assignment, bytes: u64) -> Box<Failure> {
     let declared = assignment
         .descriptor
         .options
@@ -537,6 +558,6 @@ fn too_large(assignment: &Assignment, bytes: u64) -> Failure {
         bytes >> 20,
         declared >> 20
     );
-    Failure::new(FailureKind::OutOfMemory, assignment.label.clone(), message)
-        .with_hint("declare more with the option memory")
+    let failure = Failure::new(FailureKind::OutOfMemory, assignment.label.clone(), message);
+    Box::new(failure.with_hint("declare more with the option memory"))
 }

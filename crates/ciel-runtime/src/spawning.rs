@@ -12,6 +12,7 @@ use std::time::Duration;
 use ciel_model::limits;
 use ciel_node::{AttemptKey, WorkerKey};
 use ciel_spawner::{Cookie, Report, Request, Spawner, Start};
+use ciel_store::Written;
 use rustc_hash::FxHashMap;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -19,6 +20,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::engine::Engine;
 use crate::layout::{SCRIPT_FOLDER, THREAD_VARIABLES, script_folder};
+use crate::room::NoRoom;
 
 /// What happens to a process.
 pub(crate) enum ProcessEvent {
@@ -28,6 +30,8 @@ pub(crate) enum ProcessEvent {
     Stop,
     /// What it writes is to be read again.
     ReadOn,
+    /// An attempt of a task, this one or another, has written more than there is room for.
+    NoRoom(Rc<(Written, NoRoom)>),
     /// The spawner died, and the process with it.
     Lost,
 }
@@ -124,6 +128,14 @@ impl Spawning {
         {
             // The receiver is gone only when the process is.
             let _ = running.events.send(event);
+        }
+    }
+
+    /// Notifies the futures that run processes: the one that has written this much ends.
+    pub(crate) fn end_overdrawn(&self, overdrawn: &Rc<(Written, NoRoom)>) {
+        for running in self.running.borrow().values() {
+            // As in `notify`.
+            let _ = running.events.send(ProcessEvent::NoRoom(overdrawn.clone()));
         }
     }
 

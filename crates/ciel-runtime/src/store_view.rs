@@ -22,6 +22,7 @@ pub(crate) fn store_record(engine: &Engine) -> StoreRecord {
         peak_bytes: counts.peak,
         disk_bytes: engine.folder.disk_bytes(),
         limit_bytes: (engine.store_bytes < u64::MAX).then_some(engine.store_bytes),
+        unfinished_bytes: engine.folder.scratch().unfinished_bytes(),
         memory_bytes: memory.present,
         memory_peak_bytes: memory.peak,
         memory_limit_bytes: memory.limit,

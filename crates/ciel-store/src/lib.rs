@@ -29,6 +29,7 @@ pub mod run;
 pub mod scratch;
 pub mod spill;
 pub mod store;
+mod unfinished;
 pub mod values;
 
 pub use budget::Budget;
@@ -46,4 +47,5 @@ pub use run::{HeldRun, RunFolder};
 pub use scratch::Scratch;
 pub use spill::SpillFiles;
 pub use store::{Draft, ObjectStore};
+pub use unfinished::Written;
 pub use values::{Extent, Location, LostObject, Object, ObjectName, Place};

@@ -20,6 +20,7 @@ use crate::directory::{Directory, check_name};
 use crate::error::StoreError;
 use crate::limits::SCRATCH_PURPOSE_BYTES_MAX;
 use crate::memory_folder::MemoryFolder;
+use crate::unfinished::{self, Unfinished, Written};
 
 /// The scratch folder of a run. Any thread may use it.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ pub struct Scratch {
     directory: Directory,
     memory: OnceLock<Arc<MemoryFolder>>,
     names: Mutex<HashMap<(u128, u32), Vec<String>>>,
+    unfinished: Unfinished,
     drafts: AtomicU64,
 }
 
@@ -47,6 +49,7 @@ impl Scratch {
             directory,
             memory: OnceLock::new(),
             names: Mutex::default(),
+            unfinished: Unfinished::default(),
             drafts: AtomicU64::new(0),
         }
     }
@@ -58,7 +61,7 @@ impl Scratch {
     /// `InvalidName` for a purpose that is not a short plain name.
     pub fn path(&self, task: u128, attempt: u32, purpose: &str) -> Result<PathBuf, StoreError> {
         check_name(purpose, SCRATCH_PURPOSE_BYTES_MAX)?;
-        let name = format!("{task:032x}-{attempt}-{purpose}");
+        let name = unfinished::name(task, attempt, purpose);
         let path = self.directory.path_of(&name);
         let mut names = self.names.lock().expect("nobody panics with the names");
         let of_attempt = names.entry((task, attempt)).or_default();
@@ -270,6 +273,7 @@ impl Scratch {
             .lock()
             .expect("nobody panics with the names")
             .remove(&(task, attempt));
+        self.unfinished.forget(task, attempt);
         for name in names.unwrap_or_default() {
             self.directory.remove_all(&name)?;
             if let Some(memory) = self.memory.get()
@@ -279,6 +283,23 @@ impl Scratch {
             }
         }
         Ok(())
+    }
+
+    /// Looks how much task attempts have written on the disk that is no object yet, each attempt
+    /// that has written anything, the most first. Files beside those that it was given count if
+    /// their names begin with one of these, as those of many tools do. Files with a second name do
+    /// not: they are somebody else's, too.
+    pub fn measure(&self) -> Vec<Written> {
+        let found = unfinished::written_in(self.directory.path());
+        let names = self.names.lock().expect("nobody panics with the names");
+        let is_there = |one: &Written| names.contains_key(&(one.task, one.attempt));
+        self.unfinished.set(found.into_iter().filter(is_there))
+    }
+
+    /// Bytes that the last [`measure`](Self::measure) has found, without those of files that have
+    /// become objects since, and of attempts that are over.
+    pub fn unfinished_bytes(&self) -> u64 {
+        self.unfinished.bytes()
     }
 
     /// Removes all files, whichever process left them.
@@ -355,6 +376,7 @@ impl Scratch {
                 path: path.to_path_buf(),
             });
         };
+        self.unfinished.finished(name, entry.length);
         let finished = Finished {
             name: name.to_owned(),
             length: entry.length,

@@ -106,8 +106,12 @@ pub struct StoreRecord {
     /// kept results, whose files are there in any case.
     #[serde(default)]
     pub disk_bytes: u64,
-    /// Bytes that `disk_bytes` may be; none without a limit.
+    /// Bytes that `disk_bytes` and `unfinished_bytes` may be together; none without a limit.
     pub limit_bytes: Option<u64>,
+    /// Bytes that running tasks have written and that are no objects yet, as far as somebody has
+    /// looked: where there is a limit, they count, too.
+    #[serde(default)]
+    pub unfinished_bytes: u64,
     /// Bytes of those present that are in memory instead of on the disk.
     #[serde(default)]
     pub memory_bytes: u64,

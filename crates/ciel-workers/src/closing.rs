@@ -120,7 +120,17 @@ fn outcome(
         failure
     };
     let (kind, message) = match reason {
-        WorkerExitReason::Died | WorkerExitReason::Dismissed | WorkerExitReason::Overdue => {
+        WorkerExitReason::Overdrawn(overdrawn) if task.is(overdrawn) => {
+            let failure = failure(FailureKind::DiskFull, overdrawn.message.clone());
+            return Some(
+                task.attempt
+                    .failed(failure.with_hint(overdrawn.hint.as_str())),
+            );
+        }
+        WorkerExitReason::Died
+        | WorkerExitReason::Dismissed
+        | WorkerExitReason::Overdue
+        | WorkerExitReason::Overdrawn(_) => {
             let message = format!("its worker {}", gone.how);
             let failure = failure(FailureKind::WorkerLost, message);
             return Some(task.attempt.lost(failure));

@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 use crate::definitions::{Received, Sent};
 use crate::features::{Features, OFFERED};
 use crate::host::{Failed, Host};
-use crate::io::{Effect, Input, Rules, WorkerExitReason};
+use crate::io::{Effect, Input, Overdrawn, Rules, WorkerExitReason};
 use crate::requests;
 use crate::start;
 use crate::step::{Io, Step, attempt_of};
@@ -126,6 +126,7 @@ impl Conversation {
                 self.drop_parked(&mut io, task, moves);
                 self.rest()
             }
+            Input::Overdrawn(overdrawn) => self.on_overdrawn(overdrawn),
             Input::Dismiss => Err(WorkerExitReason::Dismissed),
             Input::Ticked => self.on_time(&mut io),
         };
@@ -453,6 +454,15 @@ impl Conversation {
         let bytes = io.host.resident_bytes();
         match bytes > most {
             true => Err(WorkerExitReason::TooLarge(bytes)),
+            false => Ok(()),
+        }
+    }
+
+    /// A process that does not end its task by itself is ended; not that of a session's client.
+    fn on_overdrawn(&self, overdrawn: Box<Overdrawn>) -> Step {
+        let is_here = self.running.values().any(|task| task.is(&overdrawn));
+        match is_here && !self.is_client {
+            true => Err(WorkerExitReason::Overdrawn(overdrawn)),
             false => Ok(()),
         }
     }

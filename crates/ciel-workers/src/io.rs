@@ -3,7 +3,7 @@
 //! Plain values; nothing is decided here. Read next: `host`, for what is answered at once.
 
 use ciel_engine::Begun;
-use ciel_model::{Handle, Label, Options, TaskKey};
+use ciel_model::{AttemptNumber, Handle, Label, Name, Options, TaskKey};
 use ciel_node::AttemptKey;
 use ciel_protocol::wire::{EngineMessage, WorkerMessage};
 
@@ -30,6 +30,8 @@ pub enum Input {
         /// Whether the task continues elsewhere; if not, it was cancelled.
         moves: bool,
     },
+    /// An attempt, which may run here, has taken more room than there is for it.
+    Overdrawn(Box<Overdrawn>),
     /// The engine does not want the worker any more.
     Dismiss,
     /// Time passed; see [`Conversation::next_deadline`](crate::Conversation::next_deadline).
@@ -76,8 +78,23 @@ pub enum WorkerExitReason {
     Died,
     /// The worker did not end a cancelled task in time.
     Overdue,
+    /// A task that runs there has taken more room on the disk than there is for it.
+    Overdrawn(Box<Overdrawn>),
     /// The process uses more memory, in bytes, than its tasks declared.
     TooLarge(u64),
+}
+
+/// An attempt that has taken more room on the disk than there is for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overdrawn {
+    /// The name of its task.
+    pub task: Name,
+    /// Which try of it.
+    pub attempt: AttemptNumber,
+    /// What the failure says.
+    pub message: String,
+    /// What the user can do.
+    pub hint: String,
 }
 
 /// What is the same for all workers of a run.

@@ -47,5 +47,5 @@ pub use closing::{Gone, lose, shutdown};
 pub use conversation::Conversation;
 pub use handshake::{Unfit, accept};
 pub use host::{Failed, Found, Host, Json, Scratch};
-pub use io::{Effect, Input, Rules, Show, WorkerExitReason};
+pub use io::{Effect, Input, Overdrawn, Rules, Show, WorkerExitReason};
 pub use lines::Lines;

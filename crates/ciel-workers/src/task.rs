@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::failures;
 use crate::files::{Files, Opened, Purpose};
 use crate::host::{Failed, Found, Host, Json};
-use crate::io::{Effect, Show};
+use crate::io::{Effect, Overdrawn, Show};
 use crate::lines::Lines;
 use crate::objects::{self, concrete, data};
 use crate::open_requests::OpenRequests;
@@ -98,6 +98,12 @@ impl WorkerTask {
     pub(crate) fn reads_streams(&self) -> bool {
         let mut inputs = self.assignment.descriptor.inputs.iter();
         inputs.any(|input| input.mode == InputMode::Stream)
+    }
+
+    /// Whether that is said of its attempt.
+    pub(crate) fn is(&self, overdrawn: &Overdrawn) -> bool {
+        let attempt = (self.label().name, self.assignment.attempt);
+        attempt == (overdrawn.task, overdrawn.attempt)
     }
 
     pub(crate) fn label(&self) -> &Label {

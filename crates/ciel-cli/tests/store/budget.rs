@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::support::{Place, held, until};
-use crate::{MIB, ending};
+use crate::{MIB, ending, looked};
 
 /// Pairs of tasks: one makes half a mebibyte, and one counts it.
 const PAIRS: u64 = 24;
@@ -107,6 +107,88 @@ fn task_whose_result_does_not_fit_fails_and_says_what_is_held_by_whom() {
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
     let ended = place.script(&["-j1", "--store-bytes", "12M", "--new"], TOO_LARGE);
     assert_eq!(ended.stdout, "12582912\n", "{}", ended.stderr);
+}
+
+/// What a command writes that never ends by itself, in each of the ways in which it can: with what
+/// its spawn says beside the command.
+const ENDLESS: [(&str, &str); 6] = [
+    ("head -c 64M /dev/zero", ""),
+    ("head -c 64M /dev/zero > {out.a}", ", \"outputs\": [\"a\"]"),
+    (
+        "head -c 64M /dev/zero > {out.a/}/b",
+        ", \"outputs\": [\"a\"]",
+    ),
+    (
+        "head -c 64M /dev/zero > {out.a}.temporary",
+        ", \"outputs\": [\"a\"]",
+    ),
+    (
+        "echo > {out.a}; head -c 64M /dev/zero",
+        ", \"outputs\": [\"a\"]",
+    ),
+    ("head -c 64M /dev/zero", ", \"stream\": true"),
+];
+
+/// A command that never ended filled the disk, however small the budget: what it wrote counted from
+/// its end on.
+#[test]
+fn command_that_writes_without_end_fails_when_its_files_take_more_than_the_budget() {
+    for (command, options) in ENDLESS {
+        let place = Place::new();
+        let _gate = place.gate("gate");
+        let job = format!(
+            "kept = spawn_exec(\"shell\", {{\"command\": \"head -c 3M /dev/zero\"}}, 1)[0];\n\
+             endless = spawn_exec(\"shell\", \
+             {{\"command\": \"{command}; {}\"{options}}}, 1)[0];\n\
+             both = spawn_exec(\"shell\", \
+             {{\"command\": \"cat {{in.a}} {{in.b}} | wc -c\", \
+             \"inputs\": {{\"a\": kept, \"b\": endless}}}}, 1)[0];\nreturn int(text(both));\n",
+            held("gate")
+        );
+        let ended = place.script(&["-j1", "--store-bytes", "10M"], &job);
+        assert_eq!(ended.code, Some(1), "{command}: {}", ended.stderr);
+        for part in [
+            "DiskFull: it has written ",
+            " MiB so far, which does not fit into the 10.0 MiB of disk that the run may take, \
+             where 3.0 MiB are held, by head@",
+            "hint: allow more with --store-bytes",
+        ] {
+            assert!(
+                ended.stderr.contains(part),
+                "{command}: {part}: {}",
+                ended.stderr
+            );
+        }
+        place.expect_nobody("the command");
+    }
+}
+
+/// What takes the room is shown while it grows, and what waits for a slot is held meanwhile.
+#[test]
+fn files_that_a_command_is_writing_count() {
+    let place = Place::new();
+    let gate = place.gate("gate");
+    let job = format!(
+        "large = spawn_exec(\"shell\", {{\"command\": \"head -c 9M /dev/zero > {{out.a}}; {}\", \
+         \"outputs\": [\"a\"]}}, 1)[0];\n\
+         small = spawn_exec(\"shell\", {{\"command\": \"echo small\"}}, 1)[0];\n\
+         x = text(small);\nreturn len(text(large));\n",
+        held("gate")
+    );
+    let live = place.start_script(&["-j1", "--store-bytes", "10M"], &job);
+    let run = until("the file is seen", || {
+        let shown = place.start(&["ps", "--store", "--json"]).end().stdout;
+        let run: Value = serde_json::from_str(shown.lines().next()?).unwrap();
+        let unfinished = run["store"]["unfinished_bytes"].as_u64();
+        unfinished
+            .is_some_and(|bytes| bytes >= 9 * MIB)
+            .then_some(run)
+    });
+    assert_eq!(run["store"]["disk_bytes"], 0, "{run}");
+    gate.release(1);
+    let ended = live.end();
+    assert_eq!(ended.stdout, "9437184\n", "{}", ended.stderr);
+    assert_eq!(looked(&place)["unfinished_bytes"], 0);
 }
 
 /// The files of kept results are there in any case, so they take nothing of the budget.

@@ -212,7 +212,7 @@ impl Connection {
             Some(ProcessEvent::Report(Report::Started { pid, .. })) => {
                 return self.pid = Some(pid);
             }
-            Some(ProcessEvent::Stop | ProcessEvent::ReadOn) => return,
+            Some(ProcessEvent::Stop | ProcessEvent::ReadOn | ProcessEvent::NoRoom(_)) => return,
             Some(ProcessEvent::Report(Report::Refused { refusal, .. })) => {
                 ProcessEnd::Refused(refusal)
             }

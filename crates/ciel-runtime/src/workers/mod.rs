@@ -21,9 +21,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_engine::Begun;
 use ciel_graph::Assignment;
-use ciel_model::{AttemptNumber, Failure, FailureKind, Handle, Keeping, Label, Pool, TaskKey};
+use ciel_model::{
+    AttemptNumber, Failure, FailureKind, Handle, Keeping, Label, Name, Pool, TaskKey,
+};
 use ciel_node::{AttemptKey, WorkerKey};
-use ciel_workers::{Input, Rules};
+use ciel_store::Written;
+use ciel_workers::{Input, Overdrawn, Rules};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -33,6 +36,7 @@ use self::streams::TaskStreams;
 use crate::engine::Engine;
 use crate::kept::{PRINTED_BYTES_MAX, Segment};
 use crate::ordered_files;
+use crate::room::{self, NoRoom};
 use crate::spawning::Spawning;
 
 /// Starts of an executor that may fail in a row before it is not started again in this run.
@@ -172,6 +176,20 @@ impl Workers {
     /// Forgets a parked strand, which moves elsewhere or was cancelled.
     pub(crate) fn drop_parked(&self, worker: WorkerKey, task: TaskKey, moves: bool) {
         self.command(worker, Input::DropParked { task, moves });
+    }
+
+    /// Ends a task that has written more than there is room for, if it runs in a worker.
+    pub(crate) fn end_overdrawn(&self, overdrawn: &(Written, NoRoom)) {
+        let (written, no_room) = overdrawn;
+        for commands in self.connections.borrow().values() {
+            // As in `dismiss_all`.
+            let _ = commands.send(Input::Overdrawn(Box::new(Overdrawn {
+                task: Name(written.task),
+                attempt: AttemptNumber(written.attempt),
+                message: no_room.to_string(),
+                hint: room::HINT.to_string(),
+            })));
+        }
     }
 
     /// Ends all workers and waits until they are gone.

@@ -239,7 +239,11 @@ async fn handshake(
             Input::Ticked => break Err(Unfit::late(limit_ms)),
             Input::Closed => return Err(NoWorker::Ended),
             Input::Dismiss => return Err(NoWorker::Dismissed),
-            Input::Begin(_) | Input::Stop(_) | Input::Notify(..) | Input::DropParked { .. } => {}
+            Input::Begin(_)
+            | Input::Stop(_)
+            | Input::Notify(..)
+            | Input::DropParked { .. }
+            | Input::Overdrawn(_) => {}
         }
     };
     accepted.map_err(|mut unfit| {

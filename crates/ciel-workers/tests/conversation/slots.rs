@@ -1,7 +1,8 @@
 //! A worker that runs several tasks at once.
 
+use ciel_model::{AttemptNumber, Name};
 use ciel_protocol::wire::{Hello, PoolPolicy};
-use ciel_workers::Input;
+use ciel_workers::{Input, Overdrawn};
 
 use super::messages::*;
 use super::world::{World, attempt_of, hello, task, with_memory};
@@ -129,6 +130,37 @@ fn memory_of_the_process_is_compared_with_what_all_tasks_declared() {
     let failed = "[failed: it used 9 MiB of memory, but declared 5 MiB]";
     let expected = format!("end: 9437184 bytes, {failed}, [gone], [left]");
     assert_eq!(world.wait(60_000_000), expected);
+}
+
+/// What the first of two tasks of a worker is told of itself, which is ended with its process.
+fn overdrawn(action: u64, number: u32) -> Input {
+    Input::Overdrawn(Box::new(Overdrawn {
+        task: Name::of_root(b"test").spawn(action),
+        attempt: AttemptNumber(number),
+        message: "it wrote too much".to_string(),
+        hint: "write less".to_string(),
+    }))
+}
+
+#[test]
+fn task_without_room_fails_with_its_process_and_those_beside_it_run_again() {
+    let mut world = World::new(2, with_slots(2, true));
+    world.spawn(task());
+    world.spawn(task());
+    world.look();
+    world.give(0, overdrawn(0, 1));
+    world.give(0, overdrawn(2, 0));
+    assert_eq!(world.look(), "", "none of its attempts");
+    world.give(0, overdrawn(0, 0));
+    let (failed, lost) = (
+        "[failed: it wrote too much]",
+        "[lost: its worker ended with exit status 1]",
+    );
+    let next = "[ready], hello, [recalled], define 0, start 3";
+    assert_eq!(
+        world.look(),
+        format!("end: overdrawn, {failed}, {lost}, [gone], [left], [left], {next}")
+    );
 }
 
 #[test]

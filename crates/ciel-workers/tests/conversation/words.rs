@@ -78,6 +78,7 @@ pub fn of_effect(effect: &Effect) -> Option<String> {
             WorkerExitReason::Breach(what) => format!("end: {what}"),
             WorkerExitReason::Died => "end: died".to_string(),
             WorkerExitReason::Overdue => "end: overdue".to_string(),
+            WorkerExitReason::Overdrawn(_) => "end: overdrawn".to_string(),
             WorkerExitReason::TooLarge(bytes) => format!("end: {bytes} bytes"),
         },
     })

@@ -5,10 +5,11 @@
 use rusqlite::{Transaction, params};
 
 use crate::error::KeptError;
+use crate::holdings::drop_objects;
 use crate::limits::{EVICTED_AT_ONCE, EVICTED_ENTRIES_MAX};
 use crate::objects::Objects;
 use crate::staging;
-use crate::store::{KeptResults, drop_objects};
+use crate::store::KeptResults;
 
 /// What an eviction has removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +45,7 @@ impl KeptResults {
     /// Those of files and index.
     pub fn evict(&mut self, bytes_max: u64) -> Result<Evicted, KeptError> {
         staging::clear(self.folder());
+        self.note_uses()?;
         let mut evicted = Evicted::default();
         for what in [Removed::Bytes, Removed::Entries] {
             while self.usage()?.bytes > bytes_max {

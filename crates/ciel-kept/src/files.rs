@@ -42,6 +42,7 @@ impl KeptResults {
             return Ok(None);
         };
         if is_settled(&found) {
+            self.let_go()?;
             let mut note = self
                 .connection()
                 .prepare_cached("INSERT OR REPLACE INTO file VALUES (?1, ?2, ?3)")?;

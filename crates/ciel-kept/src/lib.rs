@@ -11,6 +11,7 @@ pub mod entry;
 mod error;
 mod eviction;
 mod files;
+mod holdings;
 pub mod identities;
 pub mod limits;
 mod objects;
@@ -19,6 +20,7 @@ pub mod selection;
 pub mod shared;
 mod staging;
 pub mod store;
+mod writing;
 
 pub use carry::{Destination, Packed, Unpacked};
 pub use entry::{Entry, Input, KeptContent, KeptOutput, Parts, Printed};

@@ -7,6 +7,7 @@
 
 use std::path::Path;
 
+use ciel_model::Digest;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::KeptError;
@@ -37,7 +38,6 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
     CREATE INDEX held_by_entry ON holds (entry);
     CREATE TABLE place (place BLOB PRIMARY KEY, key BLOB NOT NULL) WITHOUT ROWID;
-    CREATE INDEX place_of_key ON place (key);
     CREATE TABLE begun (place BLOB PRIMARY KEY) WITHOUT ROWID;
     CREATE TABLE file (path TEXT PRIMARY KEY, stamp BLOB NOT NULL, digest BLOB NOT NULL)
         WITHOUT ROWID;
@@ -56,6 +56,11 @@ pub(crate) fn open(path: &Path) -> Result<Connection, KeptError> {
         make_tables(&mut index)?;
     }
     Ok(index)
+}
+
+/// A digest as the tables have it.
+pub(crate) fn blob(digest: Digest) -> Vec<u8> {
+    digest.0.to_be_bytes().to_vec()
 }
 
 fn format(index: &Connection) -> Result<i64, KeptError> {

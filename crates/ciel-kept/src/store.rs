@@ -4,8 +4,9 @@
 //! are linked and removed inside such a transaction, so an entry never needs an object that another
 //! process has just removed. Whoever finds an entry links its objects into a place of their own;
 //! therefore nothing has to be leased. It does not know when a result may be used: that follows
-//! from its key. Read next: `entry`, `schema`, `eviction`.
+//! from its key. Read next: `entry`, `schema`, `writing`, `eviction`.
 
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -14,15 +15,21 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 
 use crate::entry::{Entry, Parts};
 use crate::error::KeptError;
+use crate::holdings::drop_objects;
 use crate::limits::USE_NOTED_AFTER_S;
 use crate::objects::{Objects, digest_of};
-use crate::schema;
+use crate::schema::{self, blob};
+use crate::writing::Writing;
 
 /// Results that are kept in a folder.
 pub struct KeptResults {
     folder: PathBuf,
     index: Connection,
     objects: Objects,
+    /// Lookups see the index as it was when this became true.
+    is_held: Cell<bool>,
+    /// Entries that were used, by their numbers, with the second of their last use.
+    used: RefCell<Vec<(i64, u64)>>,
 }
 
 impl fmt::Debug for KeptResults {
@@ -61,6 +68,8 @@ impl KeptResults {
             folder: folder.to_path_buf(),
             index,
             objects,
+            is_held: Cell::default(),
+            used: RefCell::default(),
         })
     }
 
@@ -69,9 +78,34 @@ impl KeptResults {
         &self.folder
     }
 
-    /// What is kept for a task at `place`; the result was used at `now_s`, in seconds since 1970.
-    /// All of `parts` stand for the task, which are those of different surroundings; the first
-    /// that finds something counts.
+    /// From now on lookups see the index as it is with the first of them, until it is let go or
+    /// changed by this process: many lookups cost less together than alone.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn hold(&self) -> Result<(), KeptError> {
+        if !self.is_held.get() {
+            self.index.prepare_cached("BEGIN")?.execute([])?;
+            self.is_held.set(true);
+        }
+        Ok(())
+    }
+
+    /// Lookups see again what other processes change.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn let_go(&self) -> Result<(), KeptError> {
+        if self.is_held.get() {
+            self.index.prepare_cached("COMMIT")?.execute([])?;
+            self.is_held.set(false);
+        }
+        Ok(())
+    }
+
+    /// What is kept for a task at `place`; the result was used at `now_s`, in seconds since 1970,
+    /// which is written down with [`KeptResults::note_uses`]. All of `parts` stand for the task,
+    /// which are those of different surroundings; the first that finds something counts.
     ///
     /// # Errors
     /// Those of the index.
@@ -169,17 +203,27 @@ impl KeptResults {
             return Ok(Some(Under::Damaged));
         }
         if let Some(now_s) = now_s.filter(|now_s| used_s + USE_NOTED_AFTER_S <= *now_s) {
-            self.note_use(id, now_s)?;
+            self.used.borrow_mut().push((id, now_s));
         }
         Ok(Some(Under::Entry(Box::new(entry))))
     }
 
-    fn note_use(&self, id: i64, now_s: u64) -> Result<(), KeptError> {
-        let mut note = self
-            .index
-            .prepare_cached("UPDATE entry SET used_s = ?2 WHERE id = ?1")?;
-        note.execute(params![id, now_s])?;
-        Ok(())
+    /// Writes down which entries were used since the last time.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn note_uses(&mut self) -> Result<(), KeptError> {
+        let used = self.used.take();
+        if used.is_empty() {
+            return Ok(());
+        }
+        let change = self.change()?;
+        for (id, used_s) in used {
+            change
+                .prepare_cached("UPDATE entry SET used_s = ?2 WHERE id = ?1")?
+                .execute(params![id, used_s])?;
+        }
+        Ok(change.commit()?)
     }
 
     /// Why there is nothing under the keys of a task.
@@ -245,11 +289,11 @@ impl KeptResults {
     /// # Errors
     /// Those of the index.
     pub fn note_taken(&mut self, taken: &[(Digest, Digest)]) -> Result<(), KeptError> {
-        let change = self.change()?;
+        let writing = Writing::new(self.change()?)?;
         for (place, key) in taken {
-            put_place(&change, *place, *key)?;
+            writing.put_place(*place, &blob(*key))?;
         }
-        Ok(change.commit()?)
+        writing.commit()
     }
 
     /// Tasks at these places begin: until they are kept they count as never finished.
@@ -274,10 +318,8 @@ impl KeptResults {
     /// # Errors
     /// Those of files and index; then none of them is kept.
     pub fn keep(&mut self, batch: &[(Entry, Vec<PathBuf>)], now_s: u64) -> Result<(), KeptError> {
-        let objects = &self.objects;
-        let change = self
-            .index
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let (change, objects) = self.change_with_objects()?;
+        let mut writing = Writing::new(change)?;
         for (entry, files) in batch {
             let held: Vec<_> = entry.objects().take(files.len()).collect();
             let is_whole = files.is_empty() || held.len() == entry.objects().count();
@@ -285,9 +327,9 @@ impl KeptResults {
             for ((digest, length), file) in held.iter().zip(files) {
                 objects.add(*digest, *length, file)?;
             }
-            put(&change, objects, (entry, &held), now_s)?;
+            writing.put(objects, (entry, &held), now_s)?;
         }
-        Ok(change.commit()?)
+        writing.commit()
     }
 
     /// How much is kept.
@@ -369,14 +411,14 @@ impl KeptResults {
 
     /// A transaction, and the objects whose files are linked and removed inside it.
     pub(crate) fn change_with_objects(&mut self) -> Result<(Transaction<'_>, &Objects), KeptError> {
+        self.let_go()?;
         let behavior = TransactionBehavior::Immediate;
         let change = self.index.transaction_with_behavior(behavior)?;
         Ok((change, &self.objects))
     }
 
     fn change(&mut self) -> Result<Transaction<'_>, KeptError> {
-        let behavior = TransactionBehavior::Immediate;
-        Ok(self.index.transaction_with_behavior(behavior)?)
+        Ok(self.change_with_objects()?.0)
     }
 }
 
@@ -394,124 +436,4 @@ struct Row {
     check: Vec<u8>,
     /// None if it was evicted.
     body: Option<Vec<u8>>,
-}
-
-fn blob(digest: Digest) -> Vec<u8> {
-    digest.0.to_be_bytes().to_vec()
-}
-
-/// Puts an entry that holds these objects into the place of an earlier one of its key.
-fn put(
-    change: &Transaction<'_>,
-    objects: &Objects,
-    (entry, held): (&Entry, &[(Digest, u64)]),
-    now_s: u64,
-) -> Result<(), KeptError> {
-    let encode = "an entry in memory can be encoded";
-    let body = postcard::to_stdvec(entry).expect(encode);
-    let parts = postcard::to_stdvec(&entry.parts).expect(encode);
-    let lengths: u64 = held.iter().map(|(_, length)| length).sum();
-    let bytes = body.len() as u64 + lengths;
-    let key = blob(entry.parts.key());
-    let before = remove_earlier(change, &key)?;
-    let mut add = change.prepare_cached(
-        "INSERT INTO entry (key, used_s, bytes, marked, run, task, check_digest, parts, body)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    )?;
-    let id = add.insert(params![
-        key,
-        now_s,
-        bytes,
-        entry.is_marked,
-        &*entry.run,
-        &*entry.task,
-        blob(Digest::of(&body)),
-        parts,
-        body
-    ])?;
-    let mut hold = change.prepare_cached("INSERT OR IGNORE INTO holds VALUES (?1, ?2)")?;
-    for (digest, _) in held {
-        hold.execute(params![blob(*digest), id])?;
-    }
-    remove_unheld(change, objects, before)?;
-    put_place(change, entry.place, entry.parts.key())?;
-    change
-        .prepare_cached("UPDATE total SET entries = entries + 1, bytes = bytes + ?1")?
-        .execute(params![bytes])?;
-    Ok(())
-}
-
-/// Removes the entry of a key that is about to be replaced; gives what it held.
-fn remove_earlier(change: &Transaction<'_>, key: &[u8]) -> Result<Vec<Vec<u8>>, KeptError> {
-    let mut before =
-        change.prepare_cached("SELECT id, bytes, body IS NULL FROM entry WHERE key = ?1")?;
-    let row = before.query_row(params![key], |row| {
-        Ok((
-            row.get::<_, i64>(0)?,
-            row.get::<_, u64>(1)?,
-            row.get::<_, bool>(2)?,
-        ))
-    });
-    let Some((id, bytes, is_evicted)) = row.optional()? else {
-        return Ok(Vec::new());
-    };
-    change
-        .prepare_cached("DELETE FROM entry WHERE id = ?1")?
-        .execute(params![id])?;
-    if !is_evicted {
-        change.execute(
-            "UPDATE total SET entries = entries - 1, bytes = bytes - ?1",
-            params![bytes],
-        )?;
-    }
-    release(change, id)
-}
-
-/// The task at a place has ended well, with a result under that key.
-fn put_place(change: &Transaction<'_>, place: Digest, key: Digest) -> Result<(), KeptError> {
-    change
-        .prepare_cached("INSERT OR REPLACE INTO place VALUES (?1, ?2)")?
-        .execute(params![blob(place), blob(key)])?;
-    change
-        .prepare_cached("DELETE FROM begun WHERE place = ?1")?
-        .execute(params![blob(place)])?;
-    Ok(())
-}
-
-/// Removes the objects of an entry that no other entry needs.
-pub(crate) fn drop_objects(
-    change: &Transaction<'_>,
-    objects: &Objects,
-    id: i64,
-) -> Result<(), KeptError> {
-    let held = release(change, id)?;
-    remove_unheld(change, objects, held)
-}
-
-/// An entry holds no objects any more; gives those that it held.
-fn release(change: &Transaction<'_>, id: i64) -> Result<Vec<Vec<u8>>, KeptError> {
-    let mut query = change.prepare_cached("SELECT digest FROM holds WHERE entry = ?1")?;
-    let rows = query.query_map(params![id], |row| row.get::<_, Vec<u8>>(0))?;
-    let held = rows.collect::<Result<_, _>>()?;
-    change
-        .prepare_cached("DELETE FROM holds WHERE entry = ?1")?
-        .execute(params![id])?;
-    Ok(held)
-}
-
-/// Removes those of these objects that no entry needs.
-fn remove_unheld(
-    change: &Transaction<'_>,
-    objects: &Objects,
-    released: Vec<Vec<u8>>,
-) -> Result<(), KeptError> {
-    for digest in released {
-        let mut others = change.prepare_cached("SELECT 1 FROM holds WHERE digest = ?1")?;
-        if !others.exists(params![digest])?
-            && let Ok(bytes) = <[u8; 16]>::try_from(digest.as_slice())
-        {
-            objects.remove(Digest(u128::from_be_bytes(bytes)))?;
-        }
-    }
-    Ok(())
 }

@@ -167,6 +167,57 @@ fn miss_names_what_changed_since_the_last_result_at_the_same_position() {
 }
 
 #[test]
+fn held_lookups_see_one_state_while_another_process_writes() {
+    let (home, mut kept) = place();
+    let mut other = KeptResults::open(&home.path().join("kept")).unwrap();
+    kept.keep(&[small(1)], 100).unwrap();
+    kept.hold().unwrap();
+    assert!(matches!(found(&kept, 1), Found::Entry(_)));
+    other.keep(&[small(2)], 100).unwrap();
+    assert_eq!(found(&kept, 2), Found::Nothing(RerunReason::New));
+    kept.let_go().unwrap();
+    assert!(matches!(found(&kept, 2), Found::Entry(_)));
+    kept.hold().unwrap();
+    assert!(matches!(found(&kept, 2), Found::Entry(_)));
+    other.keep(&[small(3)], 100).unwrap();
+    // What this process changes is added to what there is by then, not to what it saw.
+    kept.keep(&[small(4)], 100).unwrap();
+    assert!(matches!(found(&kept, 3), Found::Entry(_)));
+    assert_eq!(kept.usage().unwrap().entries, 4);
+}
+
+#[test]
+fn files_are_noted_while_lookups_are_held_and_another_process_writes() {
+    let (home, kept) = place();
+    let mut other = KeptResults::open(&home.path().join("kept")).unwrap();
+    // One that was changed a moment ago would not be noted.
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    kept.hold().unwrap();
+    assert_eq!(found(&kept, 1), Found::Nothing(RerunReason::New));
+    other.keep(&[small(1)], 100).unwrap();
+    let digest = kept.digest_of_file(&file).unwrap();
+    assert_eq!(digest, Some(Digest::of(&fs::read(&file).unwrap())));
+    assert_eq!(kept.digest_of_file(&file).unwrap(), digest);
+}
+
+#[test]
+fn uses_are_written_down_together_and_spare_their_entries() {
+    let (home, mut kept) = place();
+    kept.keep(&[small(1), small(2), small(3)], 100).unwrap();
+    let bytes = kept.usage().unwrap().bytes;
+    for number in [1, 2] {
+        kept.find(&[parts(number)], Digest(number), 1_000).unwrap();
+    }
+    kept.note_uses().unwrap();
+    let mut other = KeptResults::open(&home.path().join("kept")).unwrap();
+    other.evict(bytes - 1).unwrap();
+    assert_eq!(found(&other, 3), Found::Nothing(RerunReason::Evicted));
+    for number in [1, 2] {
+        assert!(matches!(found(&other, number), Found::Entry(_)));
+    }
+}
+
+#[test]
 fn places_with_equal_keys_have_reasons_of_their_own() {
     let (_home, mut kept) = place();
     kept.keep(&[small(1)], 100).unwrap();

@@ -9,7 +9,6 @@ mod spawns;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
 
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Action, Attempt, Caller, Effect, Engine, Event, Reply, SerialUse};
@@ -27,7 +26,8 @@ use crate::executors::{Executor, Launch, Registry};
 use crate::gate::{Causes, Gate};
 use crate::history::History;
 use crate::in_place::InPlace;
-use crate::kept::{Request, send};
+use crate::kept::Request;
+use crate::kept_queue;
 use crate::moments::Moments;
 pub(crate) use crate::orders::Order;
 use crate::reruns::Reruns;
@@ -109,7 +109,7 @@ pub(crate) struct Core {
     effects: Vec<Effect>,
     orders: UnboundedSender<Order>,
     /// To the thread of kept results.
-    kept: Sender<Request>,
+    kept: kept_queue::Sender,
     /// Tasks that take part in kept results and have spawned, and what those have spawned.
     followed: FxHashSet<Name>,
 }
@@ -119,7 +119,7 @@ impl Core {
         state: Coordinator,
         node: Node,
         orders: UnboundedSender<Order>,
-        kept: Sender<Request>,
+        kept: kept_queue::Sender,
     ) -> Core {
         Core {
             changes: state.changes(),
@@ -232,7 +232,7 @@ impl Core {
                 self.ending = Some(*ending);
                 Order::JobEnded
             }
-            Effect::FindResult(query) => return send(&self.kept, Request::Find(query)),
+            Effect::FindResult(query) => return self.kept.send(Request::Find(query)),
             Effect::StartProcess(assignment) => Order::StartProcess(assignment),
             Effect::StopProcess(attempt) => Order::StopProcess(attempt),
             Effect::ReadOn(attempt) => Order::ReadOn(attempt),

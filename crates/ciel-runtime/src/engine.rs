@@ -8,7 +8,6 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,7 +27,8 @@ use crate::file_stamp::{self, FileStamp};
 use crate::followers::{Follower, Followers};
 use crate::history_file::{self, HistoryFile};
 use crate::keep_rule::KeepRule;
-use crate::kept::{Request, send};
+use crate::kept::Request;
+use crate::kept_queue;
 use crate::largest::Largest;
 use crate::layout::SCRATCH;
 use crate::observer::{Observer, Report};
@@ -62,7 +62,7 @@ pub(crate) struct Engine {
     pub(crate) trace: Trace,
     pub(crate) followers: Followers,
     /// To the thread of kept results.
-    pub(crate) kept: Sender<Request>,
+    pub(crate) kept: kept_queue::Sender,
     /// Which tasks take part in them.
     pub(crate) keep_rule: KeepRule,
     /// Some results are known by digests, with which others are compared: every file gets one when
@@ -118,7 +118,7 @@ pub(crate) struct Equipment {
     pub(crate) trace: Trace,
     /// The socket of a session's client.
     pub(crate) session: Option<UnixStream>,
-    pub(crate) kept: Sender<Request>,
+    pub(crate) kept: kept_queue::Sender,
     pub(crate) keep_rule: KeepRule,
 }
 
@@ -261,7 +261,7 @@ impl Engine {
     /// Sends all threads home.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
-        send(&self.kept, Request::Close);
+        self.kept.send(Request::Close);
         self.work.notify_all();
         self.output.notify_all();
     }

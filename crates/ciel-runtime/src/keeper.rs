@@ -4,6 +4,7 @@
 //! transaction. Without a usable store every lookup finds nothing. It does not know how a task
 //! ran. Read next: `ciel_kept::KeptResults`.
 
+mod batch;
 mod beneath;
 mod digests;
 mod noted;
@@ -13,10 +14,10 @@ mod sharing;
 mod subtrees;
 mod told;
 
-use std::path::{Path, PathBuf};
+use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use ciel_engine::ResultQuery;
@@ -30,8 +31,9 @@ use ciel_model::{
 };
 use ciel_ordered::Sink;
 use ciel_store::ObjectName;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::batch::Batch;
 use self::digests::FileDigests;
 pub(crate) use self::parts::{anywhere, in_surroundings};
 use self::parts::{files_named, parts_of, stamp_of, surroundings, surroundings_anywhere};
@@ -44,40 +46,30 @@ use crate::choice::seconds_now;
 use crate::engine::Engine;
 use crate::executors::call::Call;
 use crate::kept::{EndedTask, Request, StagedContent, StagedOutput};
+use crate::kept_queue;
 use crate::largest::Maker;
 use crate::layout::{IDENTITIES, KEPT};
 use crate::objects;
 use crate::{ordered_files, output, second_runs, tools};
 
-/// How long a result may wait for others to be kept with it.
-const BATCH_WAIT: Duration = Duration::from_millis(20);
-
-/// Results that are kept in one transaction at most.
-const BATCH_ENTRIES_MAX: usize = 512;
-
 /// Answers requests until the job has ended.
-pub(crate) fn run_thread(engine: &Engine, requests: &Receiver<Request>) {
-    let mut keeper = Keeper {
-        engine,
-        store: Store::Unopened,
-        sharing: Sharing::open(engine).filter(|_| engine.keep_rule.keeps),
-        surroundings: surroundings(&engine.settings),
-        unpacked: None,
-        digests: FileDigests::default(),
-        begun: FxHashMap::default(),
-        places: Vec::new(),
-        taken: Vec::new(),
-        batch: Vec::new(),
-        identities: IdentityWriter::new(engine.folder.history_path().join(IDENTITIES)),
-        due: None,
-        subtrees: Subtrees::default(),
-        unresolved: FxHashMap::default(),
-        begun_at: SystemTime::now(),
-    };
-    while let Some(request) = keeper.next(requests) {
-        keeper.perform(request);
+pub(crate) fn run_thread(engine: &Engine, requests: kept_queue::Receiver) {
+    let mut keeper = Keeper::new(engine);
+    let mut taken = VecDeque::new();
+    loop {
+        let is_due = requests.receive(&mut taken, keeper.batch.due());
+        for request in taken.drain(..) {
+            if matches!(request, Request::Close) {
+                drop(requests);
+                return keeper.close();
+            }
+            keeper.perform(request);
+        }
+        keeper.let_go();
+        if is_due && keeper.batch.is_ready(Instant::now()) {
+            keeper.keep_batch();
+        }
     }
-    keeper.close();
 }
 
 enum Store {
@@ -98,15 +90,9 @@ struct Keeper<'a> {
     digests: FileDigests,
     /// What tasks that run were given.
     begun: FxHashMap<TaskKey, Begun>,
-    /// Positions of tasks that began and are not written down as such.
-    places: Vec<Digest>,
-    /// Places whose tasks have taken a result that was kept for another place or by another key.
-    taken: Vec<(Digest, Digest)>,
-    batch: Vec<(Entry, Vec<PathBuf>)>,
+    batch: Batch,
     /// What the tasks of this run are given and give.
     identities: IdentityWriter,
-    /// When the batch is kept at the latest.
-    due: Option<Instant>,
     /// Tasks with children.
     subtrees: Subtrees,
     /// Of these, those that have ended well while others beneath them have not.
@@ -130,22 +116,26 @@ struct Begun {
     is_marked: bool,
 }
 
-impl Keeper<'_> {
-    /// The next request; keeps what is due meanwhile.
-    fn next(&mut self, requests: &Receiver<Request>) -> Option<Request> {
-        loop {
-            let received = match self.due {
-                None => requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(due) => requests.recv_timeout(due.saturating_duration_since(Instant::now())),
-            };
-            match received {
-                Ok(Request::Close) | Err(RecvTimeoutError::Disconnected) => return None,
-                Ok(request) => return Some(request),
-                Err(RecvTimeoutError::Timeout) => self.keep_batch(),
-            }
+impl<'a> Keeper<'a> {
+    fn new(engine: &'a Engine) -> Keeper<'a> {
+        Keeper {
+            engine,
+            store: Store::Unopened,
+            sharing: Sharing::open(engine).filter(|_| engine.keep_rule.keeps),
+            surroundings: surroundings(&engine.settings),
+            unpacked: None,
+            digests: FileDigests::default(),
+            begun: FxHashMap::default(),
+            batch: Batch::default(),
+            identities: IdentityWriter::new(engine.folder.history_path().join(IDENTITIES)),
+            subtrees: Subtrees::default(),
+            unresolved: FxHashMap::default(),
+            begun_at: SystemTime::now(),
         }
     }
+}
 
+impl Keeper<'_> {
     fn perform(&mut self, request: Request) {
         match request {
             Request::Find(query) => self.answer(*query),
@@ -165,7 +155,7 @@ impl Keeper<'_> {
             Request::Compare(runs) => second_runs::compare(self.engine, &runs),
             Request::Close => unreachable!("the loop has ended with it"),
         }
-        if self.batch.len() + self.places.len() + self.taken.len() >= BATCH_ENTRIES_MAX {
+        if self.batch.is_full() {
             self.keep_batch();
         }
     }
@@ -289,8 +279,10 @@ impl Keeper<'_> {
         let parts = &given.parts;
         let place = place_of(&query.label);
         // The store is opened with the first look, which tells whether any were unpacked.
-        let mut found =
-            self.with_store(|store| store.find(std::slice::from_ref(parts), place, seconds_now()));
+        let mut found = self.with_store(|store| {
+            store.hold()?;
+            store.find(std::slice::from_ref(parts), place, seconds_now())
+        });
         if let (Some(Found::Nothing(_)), Some(surroundings)) = (&found, self.unpacked) {
             let both = [parts.clone(), in_surroundings(parts, surroundings)];
             found = self.with_store(|store| store.find(&both, place, seconds_now()));
@@ -302,6 +294,10 @@ impl Keeper<'_> {
         };
         if let Some(reason) = self.change_beneath(&entry) {
             return Err(reason);
+        }
+        if entry.objects().next().is_some() {
+            // They are there as the index says now.
+            self.let_go();
         }
         let whole = self.take(&entry, query, None);
         let taken = whole.or_else(|| self.known(&entry, query));
@@ -316,7 +312,7 @@ impl Keeper<'_> {
             Some(_)
                 if self.with_store(|store| store.is_news(place, &entry.parts)) == Some(true) =>
             {
-                self.taken.push((place, entry.parts.key()));
+                self.batch.taken.push((place, entry.parts.key()));
                 self.expect_batch();
             }
             Some(_) => {}
@@ -431,7 +427,7 @@ impl Keeper<'_> {
     }
 
     fn note_begun(&mut self, given: Given, query: &ResultQuery) {
-        self.places.push(place_of(&query.label));
+        self.batch.places.push(place_of(&query.label));
         self.expect_batch();
         let begun = Begun {
             given,
@@ -442,35 +438,39 @@ impl Keeper<'_> {
     }
 
     fn expect_batch(&mut self) {
-        self.due.get_or_insert_with(|| Instant::now() + BATCH_WAIT);
+        self.batch.expect(Instant::now());
     }
 
     fn keep_batch(&mut self) {
-        self.due = None;
         self.share_batch();
         // Without them later runs only know less of this one.
         let _ = self.identities.flush();
-        let (places, batch) = (
-            std::mem::take(&mut self.places),
-            std::mem::take(&mut self.batch),
-        );
-        let ended = |place: &Digest| batch.iter().any(|(entry, _)| entry.place == *place);
-        let unended: Vec<Digest> = match batch.len() < UNENDED_LOOKED_FOR {
-            true => places.into_iter().filter(|place| !ended(place)).collect(),
-            false => places,
-        };
+        let batch = self.batch.take();
+        let ended = batch.entries.iter().map(|(entry, _)| entry.place);
+        let ended: FxHashSet<Digest> = ended.collect();
+        let places = batch.places.into_iter();
+        let unended: Vec<Digest> = places.filter(|place| !ended.contains(place)).collect();
         if !unended.is_empty() {
             self.with_store(|store| store.begin(&unended));
         }
-        if !batch.is_empty() {
-            self.with_store(|store| store.keep(&batch, seconds_now()));
+        if !batch.entries.is_empty() {
+            self.with_store(|store| store.keep(&batch.entries, seconds_now()));
         }
-        for (entry, _) in &batch {
+        for (entry, _) in &batch.entries {
             self.clear(entry.place);
         }
-        let taken = std::mem::take(&mut self.taken);
-        if !taken.is_empty() {
-            self.with_store(|store| store.note_taken(&taken));
+        if !batch.taken.is_empty() {
+            self.with_store(|store| store.note_taken(&batch.taken));
+        }
+        if let Store::Open(_) = self.store {
+            self.with_store(KeptResults::note_uses);
+        }
+    }
+
+    /// Lets other processes' changes of the index be seen.
+    fn let_go(&mut self) {
+        if let Store::Open(_) = self.store {
+            self.with_store(|store| store.let_go());
         }
     }
 
@@ -532,9 +532,6 @@ const SPARE: u32 = u32::MAX;
 fn spare(output: usize) -> String {
     format!("kept.{output}")
 }
-
-/// Results in a batch up to which it is looked whether those that began with it are among them.
-const UNENDED_LOOKED_FOR: usize = 64;
 
 /// A kept result.
 struct Taken {

@@ -5,11 +5,10 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 
 use bytes::Bytes;
 use ciel_engine::ResultQuery;
-use ciel_model::{Descriptor, Digest, FileRead, Form, Label, Name};
+use ciel_model::{Class, Content, Descriptor, Digest, FileRead, Form, Label, Name};
 use ciel_node::AttemptKey;
 
 /// Bytes of what a task prints that are kept; one that prints more runs in each run.
@@ -102,7 +101,30 @@ pub(crate) enum StagedContent {
     },
 }
 
-/// The receiver is gone only when the run is over; then nothing is looked up or kept any more.
-pub(crate) fn send(kept: &Sender<Request>, request: Request) {
-    let _ = kept.send(request);
+impl Request {
+    /// Whether it only says what has happened, and no file is read because of it that may be
+    /// another by the time: then it may lie until a batch is kept.
+    pub(crate) fn may_lie(&self) -> bool {
+        match self {
+            Request::Find(_) | Request::Compare(_) | Request::Close => false,
+            Request::Begun(query) => reads_no_file(query),
+            Request::Ended(ended) => {
+                let mut outputs = ended.outputs.iter().flatten();
+                outputs.all(|output| matches!(output.content, StagedContent::Inline(_)))
+            }
+            Request::Read(_, digest) => digest.is_some(),
+            Request::Left(_) | Request::Spawned { .. } | Request::Over { .. } => true,
+        }
+    }
+}
+
+/// Whether all that a task is given is known without a look at a file.
+fn reads_no_file(query: &ResultQuery) -> bool {
+    let is_known = |content: &Content| match content {
+        Content::Inline(_) => true,
+        Content::File { digest, .. } => digest.is_some(),
+    };
+    let mut inputs = query.inputs.iter();
+    // A command names files that others may change.
+    query.descriptor.class != Class::Process && inputs.all(|(_, content)| is_known(content))
 }

@@ -38,6 +38,7 @@ mod job;
 mod keep_rule;
 mod keeper;
 mod kept;
+mod kept_queue;
 pub mod kept_results;
 mod key;
 mod largest;

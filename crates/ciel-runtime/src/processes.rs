@@ -81,7 +81,7 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
     let takes_part = assignment.descriptor.keeping != Keeping::Never;
     let is_kept = assignment.streams.is_empty() && matches!(ended, Ok(Conclusion::Outputs { .. }));
     if takes_part && !is_kept {
-        kept::send(&engine.kept, Request::Left(key));
+        engine.kept.send(Request::Left(key));
     }
     match ended {
         Ok(Conclusion::Outputs {

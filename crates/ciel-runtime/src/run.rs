@@ -6,7 +6,6 @@ mod result;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use ciel_coordinator::Coordinator;
@@ -32,7 +31,7 @@ use crate::history_file::HistoryFile;
 use crate::interrupts::{Interrupt, Interrupts};
 use crate::job::Job;
 use crate::keep_rule::{KeepRule, has_ended_badly};
-use crate::kept::Request;
+use crate::kept_queue;
 use crate::layout::{SCRIPT_FOLDER, script_folder};
 use crate::observer::{Observer, Report};
 use crate::orphans::{self, KilledRun};
@@ -240,7 +239,7 @@ fn new_core(
     settings: &Settings,
     state: Coordinator,
     orders: UnboundedSender<Order>,
-    kept: Sender<Request>,
+    kept: kept_queue::Sender,
 ) -> Core {
     let cores = settings.usable_cores();
     let others = settings.resources.iter();
@@ -306,16 +305,16 @@ fn submit(engine: &Engine, descriptor: Arc<Descriptor>) {
 /// What the threads of a run receive.
 struct Receivers {
     orders: UnboundedReceiver<Order>,
-    kept: Receiver<Request>,
+    kept: kept_queue::Receiver,
     interrupts: UnboundedReceiver<Interrupt>,
 }
 
 /// The channels to the threads of a run.
 fn channels(
     interrupts: UnboundedReceiver<Interrupt>,
-) -> (UnboundedSender<Order>, Sender<Request>, Receivers) {
+) -> (UnboundedSender<Order>, kept_queue::Sender, Receivers) {
     let (order_sender, orders) = tokio::sync::mpsc::unbounded_channel();
-    let (kept_sender, kept) = std::sync::mpsc::channel();
+    let (kept_sender, kept) = kept_queue::queue();
     let receivers = Receivers {
         orders,
         kept,
@@ -336,7 +335,7 @@ fn run_threads(
             spawn(scope, &name, || scripts::run_thread(engine))?;
         }
         spawn(scope, "kept", move || {
-            keeper::run_thread(engine, &receivers.kept)
+            keeper::run_thread(engine, receivers.kept)
         })?;
         let writer = spawn(scope, "output", || write_output(engine))?;
         let ended = io_thread::run_thread(

@@ -10,7 +10,7 @@ use ciel_model::{Content, Digest, Label};
 use ciel_store::{ObjectName, StoreError};
 
 use crate::engine::Engine;
-use crate::kept::{Request, RunOutput, TwoRuns, send};
+use crate::kept::{Request, RunOutput, TwoRuns};
 
 /// Has what two runs gave compared.
 pub(crate) fn compare_later(engine: &Engine, comparison: &Comparison) {
@@ -29,7 +29,7 @@ pub(crate) fn compare_later(engine: &Engine, comparison: &Comparison) {
                 printed: comparison.printed,
                 failure: comparison.failure.as_ref().map(|it| it.to_string()),
             };
-            send(&engine.kept, Request::Compare(Box::new(runs)));
+            engine.kept.send(Request::Compare(Box::new(runs)));
         }
         Err(error) => report(
             engine,

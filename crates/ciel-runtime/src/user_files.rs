@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::engine::Engine;
 use crate::file_stamp::FileStamp;
-use crate::kept::{Request, send};
+use crate::kept::Request;
 use crate::largest::Maker;
 use crate::objects::{self, ObjectError};
 use crate::settings::Package;
@@ -141,7 +141,8 @@ fn copy_in(
         Content::Inline(bytes) => Some(Digest::of(bytes)),
         Content::File { digest, .. } => *digest,
     };
-    send(&engine.kept, Request::Read(path.to_path_buf(), digest));
+    let request = Request::Read(path.to_path_buf(), digest);
+    engine.kept.send(request);
     Ok(Value {
         form: Form::Bytes,
         content,

@@ -7,7 +7,7 @@ use ciel_graph::{self as graph, Step, TaskSummary};
 use ciel_model::{Name, TaskKey};
 
 use super::Core;
-use crate::kept::{Request, send};
+use crate::kept::Request;
 
 impl Core {
     /// Looks whether an event is a spawn by a task that takes part in kept results.
@@ -29,14 +29,11 @@ impl Core {
             self.tell_begun(*task);
         }
         self.followed.insert(child);
-        send(
-            &self.kept,
-            Request::Spawned {
-                parent,
-                action: *action,
-                child,
-            },
-        );
+        self.kept.send(Request::Spawned {
+            parent,
+            action: *action,
+            child,
+        });
     }
 
     /// Whether what a task does is part of what another one is kept with, or is kept itself with
@@ -47,13 +44,13 @@ impl Core {
 
     /// Says something to the thread of kept results.
     pub(crate) fn tell_kept(&self, request: Request) {
-        send(&self.kept, request);
+        self.kept.send(request);
     }
 
     /// Says what a task was given, if all of that is known by its content.
     pub(crate) fn tell_begun(&self, task: TaskKey) {
         if let Some(query) = self.engine.query_for(task) {
-            send(&self.kept, Request::Begun(query));
+            self.kept.send(Request::Begun(query));
         }
     }
 
@@ -62,7 +59,7 @@ impl Core {
         let task = summary.label.name;
         if self.followed.remove(&task) {
             let has_failed = summary.failure.is_some();
-            send(&self.kept, Request::Over { task, has_failed });
+            self.kept.send(Request::Over { task, has_failed });
         }
     }
 }

@@ -159,7 +159,7 @@ impl Keeper<'_> {
             run: self.engine.folder.id().into(),
             is_marked: begun.is_marked,
         };
-        self.batch.push((entry, files));
+        self.batch.entries.push((entry, files));
         self.expect_batch();
     }
 

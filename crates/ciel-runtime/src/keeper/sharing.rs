@@ -88,7 +88,7 @@ impl Keeper<'_> {
         let has_bytes = |(entry, files): &&(Entry, Vec<_>)| {
             !files.is_empty() || entry.objects().next().is_none()
         };
-        let batch = self.batch.iter().filter(has_bytes);
+        let batch = self.batch.entries.iter().filter(has_bytes);
         let mut batch = batch.filter(|(entry, _)| !writes_files(entry));
         let kept = batch.try_for_each(|(entry, files)| {
             let shared = for_others(entry, sharing.surroundings, &here);

@@ -15,9 +15,7 @@ use ciel_store::ObjectName;
 
 use super::{SPARE, spare};
 use crate::engine::Engine;
-use crate::kept::{
-    EndedTask, PRINTED_BYTES_MAX, Request, Segment, StagedContent, StagedOutput, send,
-};
+use crate::kept::{EndedTask, PRINTED_BYTES_MAX, Request, Segment, StagedContent, StagedOutput};
 use crate::output::stored;
 
 /// Says to the thread of kept results that a task begins, if it takes part.
@@ -36,20 +34,18 @@ pub(crate) fn tell_begun(engine: &Engine, assignment: &Assignment) {
     };
     let inputs: Option<Vec<_>> = inputs.iter().map(|(_, given)| plain(given)).collect();
     if let Some(inputs) = inputs {
-        send(
-            &engine.kept,
-            Request::Begun(Box::new(ResultQuery {
-                attempt: AttemptKey {
-                    task: assignment.task,
-                    number: assignment.attempt,
-                },
-                strand: assignment.strand,
-                label: assignment.label.clone(),
-                after: assignment.next_action,
-                descriptor: assignment.descriptor.clone(),
-                inputs,
-            })),
-        );
+        let query = ResultQuery {
+            attempt: AttemptKey {
+                task: assignment.task,
+                number: assignment.attempt,
+            },
+            strand: assignment.strand,
+            label: assignment.label.clone(),
+            after: assignment.next_action,
+            descriptor: assignment.descriptor.clone(),
+            inputs,
+        };
+        engine.kept.send(Request::Begun(Box::new(query)));
     }
 }
 
@@ -96,7 +92,7 @@ pub(crate) fn keep_watched(
         read: audit.map_or(Vec::new(), |audit| audit.read.to_vec()),
         took_us: 0,
     };
-    send(&engine.kept, Request::Ended(Box::new(ended)));
+    engine.kept.send(Request::Ended(Box::new(ended)));
 }
 
 /// All that a process has written, in order; none if it is too much to be kept.
@@ -168,7 +164,7 @@ pub(crate) fn keep_command(
         })),
         None => Request::Left(attempt),
     };
-    send(&engine.kept, request);
+    engine.kept.send(request);
 }
 
 /// Whether its program says that nothing but its code and inputs matters.

@@ -1,0 +1,151 @@
+//! What is to be written to the index in the next transactions, and when.
+//!
+//! A result waits a moment for others; as long as these come quickly, it waits longer, since a
+//! transaction costs as much as many small results and each page of the index is written once in
+//! it. It does not know the index. Read next: `keeper`.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use ciel_kept::Entry;
+use ciel_model::Digest;
+
+/// How long the first of a batch waits for others.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// How long it waits at most, while others come quickly.
+const WAIT_MAX: Duration = Duration::from_millis(200);
+
+/// Others come quickly if there are so many in each [`WAIT`]: they are of short tasks, which cost
+/// little if a kill takes their results.
+const QUICK: usize = 4;
+
+/// What is written at once, at most.
+const LENGTH_MAX: usize = 512;
+
+/// Results and notes that wait.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// Results, with the files of their objects.
+    pub(super) entries: Vec<(Entry, Vec<PathBuf>)>,
+    /// Positions of tasks that began and are not written down as such.
+    pub(super) places: Vec<Digest>,
+    /// Places whose tasks have taken a result that was kept for another place or by another key.
+    pub(super) taken: Vec<(Digest, Digest)>,
+    times: Option<Times>,
+}
+
+/// When a batch is written.
+struct Times {
+    /// Then it is looked at.
+    due: Instant,
+    /// Then at the latest it is written.
+    latest: Instant,
+    /// How long it was when it was last looked at.
+    length: usize,
+}
+
+impl Batch {
+    /// Something waits from `now` on, here or beside.
+    pub(super) fn expect(&mut self, now: Instant) {
+        self.times.get_or_insert(Times {
+            due: now + WAIT,
+            latest: now + WAIT_MAX,
+            length: 0,
+        });
+    }
+
+    /// When it is to be looked at, if anything waits.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.times.as_ref().map(|times| times.due)
+    }
+
+    /// Whether it is to be written without any further wait.
+    pub(super) fn is_full(&self) -> bool {
+        self.length() >= LENGTH_MAX
+    }
+
+    /// Whether it is to be written, now that it is due; otherwise it is due again later.
+    pub(super) fn is_ready(&mut self, now: Instant) -> bool {
+        let length = self.length();
+        let Some(times) = &mut self.times else {
+            return false;
+        };
+        let is_quick = length - times.length >= QUICK;
+        if !is_quick || now >= times.latest {
+            return true;
+        }
+        times.length = length;
+        times.due = (now + WAIT).min(times.latest);
+        false
+    }
+
+    /// All of it, after which nothing waits.
+    pub(super) fn take(&mut self) -> Batch {
+        std::mem::take(self)
+    }
+
+    fn length(&self) -> usize {
+        self.entries.len() + self.places.len() + self.taken.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(batch: &mut Batch, count: usize) {
+        let all = 0..count as u128;
+        batch.places.extend(all.map(Digest));
+    }
+
+    #[test]
+    fn lone_result_waits_only_a_moment() {
+        let mut batch = Batch::default();
+        assert_eq!(batch.due(), None);
+        let start = Instant::now();
+        batch.expect(start);
+        add(&mut batch, 1);
+        assert_eq!(batch.due(), Some(start + WAIT));
+        assert!(batch.is_ready(start + WAIT));
+    }
+
+    #[test]
+    fn batch_waits_while_others_come_quickly_but_not_for_ever() {
+        let mut batch = Batch::default();
+        let start = Instant::now();
+        batch.expect(start);
+        let mut looks = 0;
+        while let Some(due) = batch.due() {
+            add(&mut batch, QUICK);
+            if batch.is_ready(due) {
+                assert_eq!(due, start + WAIT_MAX);
+                break;
+            }
+            looks += 1;
+        }
+        assert_eq!(looks, WAIT_MAX.as_millis() / WAIT.as_millis() - 1);
+        assert_eq!(batch.take().places.len(), QUICK * (looks as usize + 1));
+        assert_eq!(batch.due(), None);
+    }
+
+    #[test]
+    fn batch_is_written_when_no_more_come_quickly() {
+        let mut batch = Batch::default();
+        let start = Instant::now();
+        batch.expect(start);
+        add(&mut batch, QUICK);
+        assert!(!batch.is_ready(start + WAIT));
+        add(&mut batch, QUICK - 1);
+        assert!(batch.is_ready(start + 2 * WAIT));
+    }
+
+    #[test]
+    fn long_batch_is_full() {
+        let mut batch = Batch::default();
+        add(&mut batch, LENGTH_MAX - 1);
+        assert!(!batch.is_full());
+        add(&mut batch, 1);
+        assert!(batch.is_full());
+    }
+}

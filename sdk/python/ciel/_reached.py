@@ -19,6 +19,8 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from ciel import _at_import
+from ciel._at_import import Imported, code_at_import, line_at_import, modules_acting
 from ciel._bytecode import Names, Noted, Path, assigned_attributes, is_computing, names_of, parts_of
 from ciel._call import Definition, TaskFunction
 from ciel._classes import parts_of_class
@@ -74,7 +76,7 @@ def reached(function: Callable[..., Any], version: str | None = None) -> list[Pi
 
     `version` stands for the code of the function itself.
     """
-    (_, first), *others = _walk(function)
+    (_, first), *others = _walk(function, with_imports=True)
     piece, looks = first.piece, first.looks or any(local.looks for _, local in others)
     if version is not None:
         piece = piece._replace(digest=digest_of([b"version", version.encode()]))
@@ -84,8 +86,11 @@ def reached(function: Callable[..., Any], version: str | None = None) -> list[Pi
     return [piece, *(found[key] for key in sorted(found))]
 
 
-def _walk(function: Callable[..., Any]) -> Iterator[tuple[Any, Local]]:
-    """All that a function reaches, itself first, each with its piece.
+def _walk(
+    function: Callable[..., Any], with_imports: bool = False
+) -> Iterator[tuple[Any, Local]]:
+    """All that a function reaches, itself first, each with its piece; with what the imports of its
+    modules do on request: that was done before it runs.
 
     Of a package that is reached as a whole, those of its modules count whose names are used
     anywhere: what has imported them may be elsewhere.
@@ -98,6 +103,8 @@ def _walk(function: Callable[..., Any]) -> Iterator[tuple[Any, Local]]:
             if key in seen:
                 continue
             seen.add(key)
+            if isinstance(target, Imported) and not with_imports:
+                continue
             local = _local(target)
             yield target, local
             waiting += local.leads_to
@@ -166,6 +173,7 @@ def libraries_reached(function: Callable[..., Any]) -> Iterator[str]:
 def forget() -> None:
     """Functions or classes were defined again: nothing that was found holds any more."""
     _LOCAL.clear()
+    _at_import.forget()
 
 
 def digest_of(parts: Iterable[bytes]) -> bytes:
@@ -179,7 +187,7 @@ def digest_of(parts: Iterable[bytes]) -> bytes:
 def _key(target: Any) -> Any:
     if isinstance(target, Constant):
         return (id(target.namespace), target.name)
-    return target if isinstance(target, Module) else id(target)
+    return target if isinstance(target, (Module, Imported)) else id(target)
 
 
 def _local(target: Any) -> Local:
@@ -197,6 +205,8 @@ def _made(target: Any) -> Local:
         return _function(target)
     if isinstance(target, Module):
         return _module(target.name)
+    if isinstance(target, Imported):
+        return _import(target.name)
     if isinstance(target, Constant):
         return _constant(target)
     if isinstance(target, type):
@@ -231,12 +241,27 @@ def _function(function: types.FunctionType) -> Local:
         parts.append(text)
         leads_to.append(target)
     leads_to += _imported(names, function.__globals__)
+    if (home := _home(function)) is not None:
+        leads_to += [Imported(name) for name in modules_acting(home.name)]
     computing = names.computes or _computes_by_another_name(names, function.__globals__)
     if computing:
         leads_to += _all_of(function.__globals__)
     line = code.co_firstlineno
     piece = Piece(function.__qualname__, code.co_filename, line, digest_of(parts))
     return Local(piece, tuple(leads_to), names.looks, computing, names.used)
+
+
+def _import(name: str) -> Local:
+    """What the import of a module does to others."""
+    source, namespace = source_of(name), vars(sys.modules[name])
+    assert source is not None, "only modules with a file act"
+    code = code_at_import(name, source)
+    names = names_of(code)
+    leads_to = [target for target, _ in _named(names, namespace)]
+    piece = Piece(
+        f"import of {name}", source.file, line_at_import(name, source), digest_of(parts_of(code))
+    )
+    return Local(piece, tuple(leads_to), names.looks)
 
 
 def _computes_by_another_name(names: Names, namespace: dict[str, Any]) -> bool:

@@ -1,0 +1,135 @@
+"""What modules do to others at their import counts for the tasks that it may concern.
+
+Each task tells on standard error that it ran, which no result depends on.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from test_kept import edit, run
+
+JOB = '''
+import decimal
+import os
+import sys
+
+import ciel
+
+import settings
+from package import inner
+
+decimal.getcontext().prec = 5
+os.environ["MODE"] = "plain"
+TABLE = {}
+TABLE["own"] = 1
+print("imported", file=sys.stderr)
+
+
+@ciel.task
+def third(n: int) -> str:
+    print("ran third", file=sys.stderr)
+    return str(decimal.Decimal(1) / n)
+
+
+@ciel.task
+def other(n: int) -> int:
+    print("ran other", file=sys.stderr)
+    return inner.plus(n)
+
+
+def main() -> list[object]:
+    return [third.spawn(3).result(), other.spawn(3).result()]
+
+
+if __name__ == "__main__":
+    decimal.getcontext().prec = 2
+'''
+
+SETTINGS = """
+import decimal
+
+import deeper
+
+EXPONENT = 999
+
+
+def configure() -> None:
+    decimal.getcontext().Emax = EXPONENT
+
+
+def unused() -> None:
+    decimal.getcontext().Emax = 7
+
+
+configure()
+"""
+
+INNER = """
+import json
+
+
+def plus(n: int) -> int:
+    return n + 1
+
+
+if True:
+    json.encoder.FLOAT_REPR = None
+"""
+
+DEEPER = "from random import seed\n\nseed(1)\n"
+
+BOTH = ["other", "third"]
+
+
+def project(folder: Path) -> None:
+    (folder / "package").mkdir()
+    (folder / "package" / "__init__.py").write_text("")
+    (folder / "package" / "inner.py").write_text(INNER)
+    (folder / "settings.py").write_text(SETTINGS)
+    (folder / "deeper.py").write_text(DEEPER)
+    (folder / "job.py").write_text(JOB)
+
+
+def test_what_an_import_does_to_python_and_packages_counts_and_is_named(tmp_path: Path) -> None:
+    project(tmp_path)
+    assert run(tmp_path)[:2] == (BOTH, '["0.33333",4]\n')
+    for file, before, after, reason in [
+        ("job.py", "prec = 5", "prec = 3", "code changed: job.py:11"),
+        ("job.py", '"MODE"] = "plain"', '"MODE"] = "full"', "code changed: job.py:11"),
+        ("settings.py", "Emax = EXPONENT", "Emax = EXPONENT - 1", "code changed: settings.py"),
+        ("settings.py", "EXPONENT = 999", "EXPONENT = 998", "code changed: settings.py"),
+        ("deeper.py", "seed(1)", "seed(2)", "code changed: deeper.py:3"),
+        ("package/inner.py", "REPR = None", "REPR = 1", "code changed: package/inner.py"),
+    ]:
+        edit(tmp_path / file, before, after)
+        ran, printed, told = run(tmp_path, "--kept")
+        assert ran == BOTH, (after, told)
+        assert reason in told.replace(f"{tmp_path}/", ""), (after, told)
+        assert printed == run(tmp_path, "--new")[1], after
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after"),
+    [
+        ("job.py", "decimal.getcontext().prec = 5", "# Five.\n\ndecimal.getcontext().prec = 5"),
+        ("job.py", 'print("imported"', 'print("is imported"'),
+        ("job.py", 'TABLE["own"] = 1', 'TABLE["own"] = 2'),
+        ("job.py", "    decimal.getcontext().prec = 2", "    decimal.getcontext().prec = 9"),
+        ("settings.py", "Emax = 7", "Emax = 8"),
+        ("settings.py", "configure()\n", "\nconfigure()\n"),
+    ],
+)
+def test_what_does_nothing_to_others_does_not_count(
+    tmp_path: Path, file: str, before: str, after: str
+) -> None:
+    project(tmp_path)
+    run(tmp_path)
+    path = tmp_path / file
+    text = path.read_text()
+    assert before in text
+    head, _, tail = text.rpartition(before)
+    path.write_text(head + after + tail)
+    assert run(tmp_path, "--kept")[0] == []

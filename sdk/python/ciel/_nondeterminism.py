@@ -11,12 +11,15 @@ STREAM = "ciel.task_rng() gives the same numbers every time"
 SEEDED = "give it a seed, for example from ciel.task_rng() or ciel.entropy(8)"
 ENTROPY = "ciel.entropy(n) is recorded"
 VARIABLE = "ciel.environ(NAME) is recorded"
+OPENED = "it keeps what it has read before: open the file"
 
 _ANY_USE = {
     "datetime.date.today": NOW,
     "datetime.datetime.now": NOW,
     "datetime.datetime.today": NOW,
     "datetime.datetime.utcnow": NOW,
+    "linecache.getline": OPENED,
+    "linecache.getlines": OPENED,
     "os.environ": VARIABLE,
     "os.environb": VARIABLE,
     "os.getenv": VARIABLE,
@@ -61,7 +64,7 @@ SETTING_METHODS = frozenset({"clear", "pop", "setdefault", "update"})
 OWN_VARIABLES = "CIEL_"
 """Prefix of the variables that are the same in every run of a task."""
 
-MODULES = frozenset({"datetime", "numpy", "os", "random", "secrets", "time", "uuid"})
+MODULES = frozenset({"datetime", "linecache", "numpy", "os", "random", "secrets", "time", "uuid"})
 WORDS = frozenset(
     {name.rpartition(".")[2] for name in [*_ANY_USE, *_CALLED_WITHOUT_ARGUMENTS]}
     | {"random", "secrets"}

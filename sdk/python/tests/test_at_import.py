@@ -133,3 +133,29 @@ def test_what_does_nothing_to_others_does_not_count(
     head, _, tail = text.rpartition(before)
     path.write_text(head + after + tail)
     assert run(tmp_path, "--kept")[0] == []
+
+
+def test_task_that_reads_by_linecache_runs_in_each_run(tmp_path: Path) -> None:
+    """The second task of a worker opens no file, so it was not rerun after an edit of that."""
+    job = """
+import linecache
+import sys
+
+import ciel
+
+
+@ciel.task
+def line(n):
+    print("ran line", n, file=sys.stderr)
+    return linecache.getline("data.txt", n)
+
+
+def main():
+    return [line.spawn(n).result() for n in (1, 2)]
+"""
+    (tmp_path / "job.py").write_text(job)
+    for second in ("two", "three"):
+        (tmp_path / "data.txt").write_text(f"one\n{second}\n")
+        ran, printed, _ = run(tmp_path, "--kept", "-j1")
+        assert ran == ["line 1", "line 2"]
+        assert printed == f'["one\\n","{second}\\n"]\n'

@@ -23,7 +23,7 @@ import os as system
 import random
 import secrets
 import time
-import uuid
+import linecache, uuid
 from datetime import date, datetime
 from os import environ, getenv as variable
 from random import choice as pick, Random
@@ -62,6 +62,7 @@ BAD = [
     ("default_rng()", "numpy.random.default_rng()"),
     ("np.random.RandomState()", "numpy.random.RandomState()"),
     ("uuid.uuid1()", "uuid.uuid1()"),
+    ("linecache.getline('f', 1)", "linecache.getline()"),
     ("str(uuid4())", "uuid.uuid4()"),
     ("sorted([1], key=lambda _: random.random())", "random.random()"),
     ("list(map(uuid.uuid4, []))", "uuid.uuid4"),

@@ -79,13 +79,17 @@ impl Graph {
         let mut hold = |key: &ObjectKey| *holders.entry(*key).or_default() += 1;
         for task in self.tasks.values() {
             task.table.objects().for_each(|key| hold(&key));
-            let stored = task.checkpoint.iter().flat_map(|stored| &stored.table);
+            let stored = task
+                .course
+                .checkpoint
+                .iter()
+                .flat_map(|stored| &stored.table);
             stored.chain(&task.inputs).for_each(&mut hold);
             assert!(
-                task.facts.iter().is_sorted_by(|a, b| a.at < b.at),
+                task.course.facts.iter().is_sorted_by(|a, b| a.at < b.at),
                 "facts in order"
             );
-            for fact in task.facts.iter() {
+            for fact in task.course.facts.iter() {
                 match &fact.act {
                     FactAct::Spawned { outputs, .. } => outputs.iter().for_each(&mut hold),
                     FactAct::Constructed { object, .. } => hold(object),
@@ -127,7 +131,7 @@ impl Graph {
     fn check_records(&self) {
         let mut records: FxHashMap<ObjectKey, TaskKey> = FxHashMap::default();
         for (key, task) in self.tasks.iter() {
-            for fact in task.facts.iter() {
+            for fact in task.course.facts.iter() {
                 if let FactAct::Spawned { outputs, .. } = &fact.act {
                     records.extend(outputs.iter().map(|output| (*output, key)));
                 }
@@ -141,7 +145,7 @@ impl Graph {
             let counted = records.get(&key).copied();
             assert_eq!(recorded, counted, "the record of {:?}", object.name);
             if let Some(task) = self.objects.recorder_of_unread(key) {
-                let asked = self.tasks[&task].asked.contains(&key);
+                let asked = self.tasks[&task].course.asked.contains(&key);
                 assert!(asked, "{:?} is there, and nobody reads it", object.name);
             }
         }
@@ -191,9 +195,9 @@ impl Graph {
                 assert_eq!(found, Some(missing), "what {} waits for", task.label());
             }
             let read = reads.remove(&key).unwrap_or(0);
-            assert_eq!(read, task.reads.len(), "what {} reads", task.label());
+            assert_eq!(read, task.course.reads.len(), "what {} reads", task.label());
             self.check_streams(key, task);
-            let left = task.first_of.as_ref().map_or(0, |list| list.left());
+            let left = task.course.first_of.as_ref().map_or(0, |list| list.left());
             let followed = follows.remove(&key).unwrap_or(0);
             assert_eq!(followed, left, "the rest of the list of {}", task.label());
         }
@@ -206,18 +210,28 @@ impl Graph {
     fn check_streams(&self, key: TaskKey, task: &Task) {
         let writes = task.has_started();
         let label = task.label();
-        assert!(writes || task.open.is_empty(), "{label} has open outputs");
-        for read in &task.reads {
+        assert!(
+            writes || task.course.open.is_empty(),
+            "{label} has open outputs"
+        );
+        for read in &task.course.reads {
             assert!(self.has_writer(*read), "{label} reads what nobody writes");
         }
         let idle = matches!(task.state, State::Dormant | State::Twin { .. });
-        assert!(!idle || task.reads.is_empty(), "{label} reads too early");
+        assert!(
+            !idle || task.course.reads.is_empty(),
+            "{label} reads too early"
+        );
         assert!(!self.could_commit(key), "{label} is held for nothing");
     }
 
     fn check_deadlines(&self) {
         for (at, key) in &self.deadlines {
-            assert_eq!(self.tasks[key].deadline, Some(*at), "deadline of {key:?}");
+            assert_eq!(
+                self.tasks[key].course.deadline,
+                Some(*at),
+                "deadline of {key:?}"
+            );
         }
     }
 }

@@ -34,7 +34,7 @@ impl Graph {
             return false;
         };
         if self.tasks.contains_key(&leader) {
-            self.task_mut(leader).twins.push(key);
+            self.task_mut(leader).course.twins.push(key);
             self.task_mut(key).state = State::Twin { leader };
             return true;
         }

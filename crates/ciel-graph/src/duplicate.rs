@@ -57,7 +57,7 @@ impl Graph {
         let (label, inputs, firsts) = (task.label(), task.inputs.clone(), task.outputs.clone());
         let descriptor = Arc::new(second(&task.descriptor, purpose));
         let site = descriptor.site.clone();
-        let (begun_at, attempt) = (task.begun_at, task.attempt);
+        let (begun_at, attempt) = (task.course.begun_at, task.attempt);
         let begin = self.order.push_last();
         let end = self.order.push_last();
         let strand = Strand {
@@ -67,7 +67,14 @@ impl Graph {
         // Observers and counts hear of tasks, not of their second runs.
         let key = TaskKey(self.next_task);
         self.duplicates.originals.insert(key, original);
-        self.new_task(now, name, descriptor, strand, Some(label.clone()), inputs);
+        self.new_task(
+            now,
+            name,
+            descriptor,
+            strand,
+            Some(Arc::new(label.clone())),
+            inputs.into(),
+        );
         self.counts.spawned -= 1;
         let numbers = 0..firsts.len() as u64;
         let seconds: Vec<ObjectKey> = numbers

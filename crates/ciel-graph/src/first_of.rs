@@ -7,7 +7,7 @@
 use ciel_model::Handle;
 
 /// The last list of which a task waited for the first.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct FirstOf {
     on: Vec<Handle>,
     /// By place: the task was given it.

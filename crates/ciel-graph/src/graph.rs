@@ -433,13 +433,13 @@ impl Graph {
             label: task.label(),
             executor: task.descriptor.executor.clone(),
             site: task.descriptor.site.clone(),
-            parent: task.parent.take(),
-            attempts: task.failures + task.losses + 1,
+            parent: task.parent.take().map(Arc::unwrap_or_clone),
+            attempts: task.course.failures + task.course.losses + 1,
             last: task.attempt,
-            story: std::mem::take(&mut task.story).into_entries(),
+            story: task.story.entries(),
             failure,
             ran_us: task.ran_us,
-            rerun: task.rerun.take().map(|reason| *reason),
+            rerun: task.course.rerun.as_deref().cloned(),
         })));
     }
 

@@ -69,7 +69,7 @@ impl Graph {
     fn is_held_by_parent_only(&self, canceller: TaskKey, target: TaskKey) -> bool {
         let (parent, task) = (&self.tasks[&canceller], &self.tasks[&target]);
         let is_child = task.parent.as_ref().map(|label| label.name) == Some(parent.name);
-        let recorded = parent.checkpoint.is_none();
+        let recorded = parent.course.checkpoint.is_none();
         let holders = 1 + u32::from(parent.descriptor.replayable);
         let [output] = task.outputs[..] else {
             return false;
@@ -77,8 +77,8 @@ impl Graph {
         let object = self.objects.get(output);
         is_child
             && recorded
-            && !task.spawned
-            && task.twins.is_empty()
+            && !task.course.spawned
+            && task.course.twins.is_empty()
             && object.is_some_and(|object| object.holders == holders)
     }
 

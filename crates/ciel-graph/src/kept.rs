@@ -208,7 +208,7 @@ impl Graph {
         if self.awaits_result(key, attempt) {
             self.forget_lookup(key);
             let task = self.task_mut(key);
-            task.rerun = Some(reason);
+            task.course.rerun = Some(reason);
             self.offer_or_wait(now, key, actions);
         }
     }

@@ -35,7 +35,7 @@ impl Graph {
         self.counts.finished += 1;
         self.bind_inputs(key);
         let task = self.task_mut(key);
-        let twins = std::mem::take(&mut task.twins);
+        let twins = task.take_twins();
         let strand = task.strand.key;
         let label = task.label();
         self.forget_call(key);
@@ -70,9 +70,9 @@ impl Graph {
         self.on_original_gone(now, key, actions);
         let task = self.task_mut(key);
         let outputs = std::mem::take(&mut task.outputs);
-        let wanted = std::mem::take(&mut task.wanted);
+        let wanted = task.take_wanted();
         let (name, parent) = (task.name, task.parent.clone());
-        let (descriptor, inputs) = (task.descriptor.clone(), task.inputs.clone());
+        let (descriptor, inputs) = (task.descriptor.clone(), task.inputs.to_vec());
         let Strand { begin, end, .. } = task.strand;
         // The output has no such strand, so what the stand-in writes is dropped.
         let strand = Strand {
@@ -93,7 +93,10 @@ impl Graph {
             *root = stand_in;
         }
         let task = self.task_mut(stand_in);
-        (task.outputs, task.wanted) = (outputs.clone(), wanted);
+        task.outputs = outputs.clone();
+        if !wanted.is_empty() {
+            task.course.wanted = wanted;
+        }
         self.dismiss(now, key, None, actions);
         (stand_in, outputs)
     }
@@ -107,7 +110,7 @@ impl Graph {
         outputs: &[ObjectKey],
         actions: &mut Vec<Action>,
     ) {
-        let mut is_needed = !self.tasks[&stand_in].wanted.is_empty();
+        let mut is_needed = !self.tasks[&stand_in].course.wanted.is_empty();
         let mut relying = Vec::new();
         for output in outputs {
             let mut held = self.verdict.held();
@@ -148,7 +151,7 @@ impl Graph {
 
     /// Whether a task may be looked up by what its inputs are known to be.
     pub(crate) fn may_rely(&self, task: &Task) -> bool {
-        let is_first = task.descriptor.keeping == Keeping::Takes && task.rerun.is_none();
+        let is_first = task.descriptor.keeping == Keeping::Takes && task.course.rerun.is_none();
         is_first && !self.known.is_empty() && !self.is_stand_in(task)
     }
 
@@ -232,7 +235,7 @@ impl Graph {
             self.counts.finished -= 1;
             self.counts.recomputed += 1;
             self.functions.on_stand_in_needed(&self.tasks[&key]);
-            self.task_mut(key).rerun = Some(Box::new(RerunReason::BytesRemoved));
+            self.task_mut(key).course.rerun = Some(Box::new(RerunReason::BytesRemoved));
         }
     }
 

@@ -43,7 +43,7 @@ impl Graph {
     fn unread_small(&self, key: TaskKey, handle: Handle) -> Option<ObjectKey> {
         let task = &self.tasks[&key];
         let object = task.table.get(handle)?;
-        if !task.descriptor.replayable || task.asked.contains(&object) {
+        if !task.descriptor.replayable || task.course.asked.contains(&object) {
             return None;
         }
         let ObjectState::Ready(stored) = self.objects.settled_state(object) else {

@@ -41,7 +41,7 @@ pub(crate) struct Origin(pub(crate) Arc<OriginOf<Origin>>);
 pub(crate) struct Recipe<O> {
     pub(crate) task: Name,
     pub(crate) descriptor: Arc<Descriptor>,
-    pub(crate) parent: Option<Label>,
+    pub(crate) parent: Option<Arc<Label>>,
     /// The strand's name, and the index of the task's first action.
     pub(crate) strand: Name,
     pub(crate) begun_at: u64,
@@ -186,7 +186,7 @@ impl Graph {
         let pooled = matches!(task.descriptor.class, Class::Pooled(_));
         let again =
             task.descriptor.purity != Purity::Impure && (task.descriptor.replayable || !pooled);
-        if !again || task.facts.iter().any(asked) {
+        if !again || task.course.facts.iter().any(asked) {
             return None;
         }
         let mut room = Room {
@@ -199,7 +199,7 @@ impl Graph {
             descriptor: task.descriptor.clone(),
             parent: task.parent.clone(),
             strand: task.strand.name,
-            begun_at: task.begun_at,
+            begun_at: task.course.begun_at,
             tails: task.strand.tails,
             inputs: given.collect::<Option<_>>()?,
         })

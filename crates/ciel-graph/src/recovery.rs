@@ -26,8 +26,8 @@ impl Graph {
         let Some(task) = self.tasks.get(&task).filter(|task| is_whole(task)) else {
             return false;
         };
-        let met = task.facts.len() + task.asked.len();
-        let taken = task.checkpoint.as_ref().map_or(0, |stored| {
+        let met = task.course.facts.len() + task.course.asked.len();
+        let taken = task.course.checkpoint.as_ref().map_or(0, |stored| {
             (stored.state.len() / FACT_BYTES).max(stored.table.len())
         });
         met >= least.max(taken)
@@ -63,10 +63,10 @@ impl Graph {
             on: on.into_iter().map(|place| Handle(place as u32)).collect(),
         };
         let task = self.task_mut(key);
-        let facts = std::mem::take(&mut task.facts);
-        (task.met, task.asked) = (0, Default::default());
+        let facts = std::mem::take(&mut task.course.facts);
+        (task.course.met, task.course.asked) = (0, Default::default());
         let strand = task.strand.key;
-        let before = task.checkpoint.replace(Box::new(stored));
+        let before = task.course.checkpoint.replace(Box::new(stored));
         let mut released = Released::default();
         self.release_facts(facts.into_entries(), &mut released);
         let before = before.map(|stored| stored.table).unwrap_or_default();
@@ -159,7 +159,7 @@ impl Graph {
 
 /// Whether a strand records its facts and has met all of them.
 fn is_whole(task: &Task) -> bool {
-    task.descriptor.replayable && task.met == task.facts.len()
+    task.descriptor.replayable && task.course.met == task.course.facts.len()
 }
 
 fn needs_its_copy(resume: &Resume) -> bool {

@@ -41,8 +41,8 @@ impl Graph {
     fn is_in_use(&self, key: TaskKey, handle: Handle, object: ObjectKey) -> bool {
         let task = &self.tasks[&key];
         let watched = self.watches.get(&key);
-        task.asked.contains(&object)
-            || (!task.descriptor.replayable && task.first_of.is_some())
+        task.course.asked.contains(&object)
+            || (!task.descriptor.replayable && task.course.first_of.is_some())
             || watched.is_some_and(|watched| watched.contains(&handle))
     }
 
@@ -54,15 +54,15 @@ impl Graph {
         let Some(task) = self.tasks.get_mut(&key) else {
             return;
         };
-        if !task.asked.contains(&object) {
-            task.given_after = task.given_after.max(task.reached());
+        if !task.course.asked.contains(&object) {
+            task.course.given_after = task.course.given_after.max(task.reached());
             self.objects.drop_value(object, released);
         }
     }
 
     /// A strand goes back to a point at which its program names what it released after that.
     pub(crate) fn name_again(&mut self, key: TaskKey) {
-        for fact in self.tasks[&key].facts.iter() {
+        for fact in self.tasks[&key].course.facts.iter() {
             if let FactAct::Spawned { outputs, .. } = &fact.act {
                 let outputs = outputs.iter();
                 outputs.for_each(|output| self.objects.record(*output, key));
@@ -90,7 +90,7 @@ impl Graph {
 impl Task {
     /// After all actions that the strand has done, in this attempt or before.
     fn reached(&self) -> u64 {
-        let recorded = self.facts.last().map_or(0, |fact| fact.at.after());
+        let recorded = self.course.facts.last().map_or(0, |fact| fact.at.after());
         self.strand.next.max(recorded)
     }
 }

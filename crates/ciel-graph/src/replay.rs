@@ -35,10 +35,10 @@ impl Graph {
             return Err(Box::new(failure));
         }
         let (passed, recorded) = task.recorded_at(at);
-        let next = task.facts.get(passed).filter(|_| recorded.is_none());
-        let left_out = task.facts.iter_from(task.met.min(passed));
+        let next = task.course.facts.get(passed).filter(|_| recorded.is_none());
+        let left_out = task.course.facts.iter_from(task.course.met.min(passed));
         let left_out = left_out
-            .take(passed.saturating_sub(task.met))
+            .take(passed.saturating_sub(task.course.met))
             .filter(|fact| !fact.act.is_taken())
             .chain(next)
             .next();
@@ -48,7 +48,10 @@ impl Graph {
         }
         let recorded = recorded.cloned();
         let task = self.task_mut(key);
-        task.met = passed + usize::from(recorded.is_some());
+        let met = passed + usize::from(recorded.is_some());
+        if task.course.met != met {
+            task.course.met = met;
+        }
         task.strand.next = at.after();
         Ok(recorded)
     }
@@ -144,8 +147,9 @@ impl Graph {
     pub(crate) fn check_replayed(&self, key: TaskKey) -> Result<(), Refusal> {
         let task = &self.tasks[&key];
         match task
+            .course
             .facts
-            .iter_from(task.met)
+            .iter_from(task.course.met)
             .find(|fact| !fact.act.is_taken())
         {
             None => Ok(()),
@@ -160,18 +164,18 @@ impl Graph {
 impl Task {
     /// How many facts come before `at`, and what is recorded there.
     fn recorded_at(&self, at: ActionKey) -> (usize, Option<&FactAct>) {
-        if self.facts.last().is_none_or(|last| last.at < at) {
-            return (self.facts.len(), None);
+        if self.course.facts.last().is_none_or(|last| last.at < at) {
+            return (self.course.facts.len(), None);
         }
-        let index = self.facts.partition_point(|fact| fact.at < at);
-        let there = self.facts.get(index).filter(|fact| fact.at == at);
+        let index = self.course.facts.partition_point(|fact| fact.at < at);
+        let there = self.course.facts.get(index).filter(|fact| fact.at == at);
         (index, there.map(|fact| &fact.act))
     }
 
     /// Adds a fact after all others.
     pub(crate) fn record(&mut self, at: ActionKey, act: FactAct) {
-        self.facts.push(Fact { at, act });
-        self.met = self.facts.len();
+        self.course.facts.push(Fact { at, act });
+        self.course.met = self.course.facts.len();
     }
 }
 

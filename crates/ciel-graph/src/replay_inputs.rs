@@ -75,7 +75,7 @@ impl Graph {
         if self.running(key, attempt).is_none() {
             return Vec::new();
         }
-        let asked = std::mem::take(&mut self.task_mut(key).asked);
+        let asked = std::mem::take(&mut self.task_mut(key).course.asked);
         let mut recalled = Vec::new();
         for (handle, object) in self.made(key) {
             self.recall_one(key, &asked, object, handle, &mut recalled);
@@ -91,7 +91,7 @@ impl Graph {
             self.recall_one(key, &asked, object, handle, &mut recalled);
             delivered += 1;
         }
-        self.task_mut(key).asked = asked;
+        self.task_mut(key).course.asked = asked;
         recalled
     }
 
@@ -115,7 +115,7 @@ impl Graph {
     /// What the recorded facts of a task made, with the handles of then, in order.
     fn made(&self, key: TaskKey) -> Vec<(Handle, ObjectKey)> {
         let mut made = Vec::new();
-        for fact in self.tasks[&key].facts.iter() {
+        for fact in self.tasks[&key].course.facts.iter() {
             match &fact.act {
                 FactAct::Spawned { first, outputs, .. } => {
                     made.extend((first.0..).map(Handle).zip(outputs.iter().copied()));

@@ -22,13 +22,13 @@ impl Graph {
     pub fn rollback_min(&self, task: TaskKey) -> Option<u64> {
         let task = self.tasks.get(&task)?;
         let undone = task.descriptor.replayable && task.has_started() && !self.verdict.is_decided();
-        undone.then(|| task.base().max(task.given_after))
+        undone.then(|| task.base().max(task.course.given_after))
     }
 
     /// The first action from `least` on that spawned a task which has failed, and had no retries of
     /// its own.
     pub fn failed_spawn(&self, task: TaskKey, least: u64) -> Option<u64> {
-        let facts = &self.tasks.get(&task)?.facts;
+        let facts = &self.tasks.get(&task)?.course.facts;
         let first = facts.partition_point(|fact| fact.at < ActionKey::part(least, 0));
         let has_failed = |output: &ObjectKey| {
             let state = self.objects.settled_state(*output);
@@ -81,7 +81,7 @@ impl Graph {
     /// The strand resumes from its checkpoint, for which it may have to wait as it did there, or
     /// from its start.
     fn wait_again(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
-        let stored = self.tasks[&key].checkpoint.as_ref();
+        let stored = self.tasks[&key].course.checkpoint.as_ref();
         let on = stored.map_or(Vec::new(), |stored| stored.on.clone());
         let objects: Vec<ObjectKey> = on.iter().map(|on| self.object_of(key, *on)).collect();
         let mut woken = Vec::new();
@@ -89,10 +89,8 @@ impl Graph {
         if missing == 0 {
             self.begin_again(now, key, Moment::RolledBack, actions);
         } else {
-            let resume = Resume {
-                on,
-                ..Resume::replay()
-            };
+            let mut resume = Resume::replay();
+            resume.on = on;
             let task = self.task_mut(key);
             task.begin_attempt();
             task.state = State::Suspended { missing, resume };
@@ -125,7 +123,7 @@ impl Graph {
         self.clear(released, actions);
         let task = self.task_mut(key);
         task.strand.next = task.base();
-        task.met = 0;
+        task.course.met = 0;
         self.reset_table(key, actions);
     }
 
@@ -133,8 +131,8 @@ impl Graph {
     fn drop_facts(&mut self, key: TaskKey, to: u64) -> Undone {
         let task = self.task_mut(key);
         if !task.descriptor.replayable {
-            let spawned = task.spawned && to <= task.begun_at;
-            task.spawned &= !spawned;
+            let spawned = task.course.spawned && to <= task.course.begun_at;
+            task.course.spawned &= !spawned;
             return Undone {
                 begin: spawned.then_some(task.strand.begin),
                 facts: Vec::new(),
@@ -142,8 +140,8 @@ impl Graph {
             };
         }
         let first = ActionKey::part(to, 0);
-        let kept = task.facts.partition_point(|fact| fact.at < first);
-        let facts = task.facts.split_off(kept);
+        let kept = task.course.facts.partition_point(|fact| fact.at < first);
+        let facts = task.course.facts.split_off(kept);
         let begin = facts.iter().find_map(|fact| match fact.act {
             FactAct::Spawned { before, .. } => Some(before),
             FactAct::Constructed { .. } | FactAct::Waited(_) | FactAct::Input { .. } => None,
@@ -154,9 +152,9 @@ impl Graph {
 
     fn reset_table(&mut self, key: TaskKey, actions: &mut Vec<Action>) {
         let task = &self.tasks[&key];
-        let table = match &task.checkpoint {
+        let table = match &task.course.checkpoint {
             Some(stored) => stored.table.clone(),
-            None => task.inputs.clone(),
+            None => task.inputs.to_vec(),
         };
         for object in &table {
             self.objects.hold(*object);
@@ -180,8 +178,9 @@ struct Undone {
 impl Task {
     /// The index of the first action that a replay of the strand does.
     fn base(&self) -> u64 {
-        self.checkpoint
+        self.course
+            .checkpoint
             .as_ref()
-            .map_or(self.begun_at, |stored| stored.next)
+            .map_or(self.course.begun_at, |stored| stored.next)
     }
 }

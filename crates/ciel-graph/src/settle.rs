@@ -39,7 +39,9 @@ impl Graph {
     /// Other tasks may have an output from now on, so the actions before it cannot be rolled back.
     fn give(&mut self, key: TaskKey) {
         let task = self.task_mut(key);
-        task.given_after = task.given_after.max(task.strand.next);
+        if task.course.given_after < task.strand.next {
+            task.course.given_after = task.strand.next;
+        }
     }
 
     pub(crate) fn output_of(&self, key: TaskKey, index: u32) -> Result<ObjectKey, Refusal> {
@@ -190,8 +192,8 @@ impl Graph {
         let task = self.task_mut(key);
         let outputs = task.outputs.clone();
         let strand = task.strand.key;
-        let spawned = task.spawned;
-        let twins = std::mem::take(&mut task.twins);
+        let spawned = task.course.spawned;
+        let twins = task.take_twins();
         self.counts.finished += 1;
         if printed || spawned {
             self.bind_outputs(key);
@@ -287,14 +289,16 @@ impl Graph {
         let Task {
             table,
             inputs,
-            facts,
-            checkpoint,
             strand,
+            mut course,
             ..
         } = *task;
-        self.release_facts(facts.into_entries(), &mut released);
-        let stored = checkpoint.map(|stored| stored.table);
-        self.release_all(stored.unwrap_or_default(), &mut released);
+        if let Some(course) = course.unusual_mut() {
+            let facts = std::mem::take(&mut course.facts);
+            self.release_facts(facts.into_entries(), &mut released);
+            let stored = course.checkpoint.take().map(|stored| stored.table);
+            self.release_all(stored.unwrap_or_default(), &mut released);
+        }
         self.release_all(table.objects(), &mut released);
         self.release_all(inputs, &mut released);
         self.clear(released, actions);
@@ -392,11 +396,11 @@ impl Graph {
         let over = self.verdict.is_over();
         let task = self.task_mut(key);
         let retries = task.descriptor.options.retries;
-        if over || !failure.is_retryable() || task.failures >= retries {
+        if over || !failure.is_retryable() || task.course.failures >= retries {
             return self.fail_task(now, key, failure, actions);
         }
-        task.failures += 1;
-        let left = retries - task.failures;
+        task.course.failures += 1;
+        let left = retries - task.course.failures;
         self.counts.retried += 1;
         let label = self.tasks[&key].label();
         let failure = Arc::new(failure);
@@ -422,10 +426,10 @@ impl Graph {
             return;
         };
         let again = task.descriptor.replayable || task.descriptor.class == Class::Process;
-        if !again || task.losses >= limits::LOSSES_MAX {
+        if !again || task.course.losses >= limits::LOSSES_MAX {
             return self.fail_attempt(now, key, failure, actions);
         }
-        task.losses += 1;
+        task.course.losses += 1;
         self.counts.lost += 1;
         self.stop_clock(now, key);
         self.begin_again(now, key, Moment::Lost, actions);
@@ -446,7 +450,9 @@ impl Graph {
         }
         for one in bound.iter().chain([&key]) {
             self.stop_reading(*one);
-            self.task_mut(*one).open.clear();
+            if let Some(course) = self.task_mut(*one).course.unusual_mut() {
+                course.open.clear();
+            }
         }
         self.begin_anew(now, key, why, actions);
         for other in bound {
@@ -501,7 +507,7 @@ impl Graph {
         // It is held only because of what it reads.
         let is_replayed = task.descriptor.options.live && task.descriptor.replayable;
         let is_replayed = is_replayed && task.takes_streams();
-        let twins = std::mem::take(&mut task.twins);
+        let twins = task.take_twins();
         match cancelled {
             true => self.counts.cancelled += 1,
             false => self.counts.failed += 1,

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_model::{
     ActionKey, AttemptNumber, CallKey, Descriptor, FactAct, Failure, FailureKind, Handle, Input,
-    InputMode, Label, Mark, Micros, Name, ObjectKey, Segmented, StrandKey, TaskKey, Value, limits,
+    InputMode, Label, Mark, Micros, Name, ObjectKey, Rare, StrandKey, TaskKey, Value, limits,
 };
-use rustc_hash::FxHashSet;
 
 use crate::event::{Action, StrandChange};
 use crate::graph::Graph;
@@ -66,7 +65,7 @@ impl Graph {
         name: Name,
         descriptor: Arc<Descriptor>,
         strand: Strand,
-        parent: Option<Label>,
+        parent: Option<Arc<Label>>,
         inputs: Vec<ObjectKey>,
     ) -> TaskKey {
         let key = TaskKey(self.next_task);
@@ -78,39 +77,26 @@ impl Graph {
         for held in inputs.iter().chain(&inputs) {
             self.objects.hold(*held);
         }
-        let task = Task {
+        let begun_at = strand.next;
+        let mut task = Task {
             name,
             descriptor,
             parent,
-            begun_at: strand.next,
-            spawned: false,
-            given_after: 0,
             strand,
             state: State::Dormant,
             attempt: AttemptNumber(0),
-            failures: 0,
-            losses: 0,
             table: Table::of(inputs.clone()),
-            inputs,
+            inputs: inputs.into(),
             outputs: Vec::new(),
-            facts: Segmented::default(),
-            checkpoint: None,
-            met: 0,
-            asked: FxHashSet::default(),
-            first_of: None,
             is_spawned_once: false,
-            has_waited: false,
-            stores_streams: false,
-            open: Vec::new(),
-            reads: Vec::new(),
-            wanted: Vec::new(),
-            twins: Vec::new(),
             call: None,
             ran_us: 0,
-            deadline: None,
             story: Story::default(),
-            rerun: None,
+            course: Rare::default(),
         };
+        if begun_at > 0 {
+            task.course.begun_at = begun_at;
+        }
         self.tasks.insert(key, Box::new(task));
         self.note(now, key, Moment::Spawned);
         key
@@ -151,11 +137,11 @@ impl Graph {
         actions: &mut Vec<Action>,
     ) -> TaskKey {
         let spawner = self.task_mut(parent);
-        let label = spawner.label();
+        let label = spawner.shared_label();
         let end_of_parent = spawner.strand.end;
         let parent_strand = spawner.strand.key;
         let name = spawner.strand.name.spawn(action);
-        spawner.spawned = true;
+        spawner.course.spawned = true;
         let records = spawner.descriptor.replayable;
         let is_spawned_once = !records || spawner.descriptor.options.retries == 0;
         let before = records.then(|| self.order.insert_before(end_of_parent));
@@ -485,8 +471,8 @@ impl Graph {
         let name = strand.name.tail(strand.tails);
         strand.tails += 1;
         let outputs = std::mem::take(&mut task.outputs);
-        let twins = std::mem::take(&mut task.twins);
-        let wanted = std::mem::take(&mut task.wanted);
+        let twins = task.take_twins();
+        let wanted = task.take_wanted();
         let label = task.label();
         self.note(now, key, Moment::TailSpawned);
         self.forget_call(key);
@@ -495,7 +481,7 @@ impl Graph {
         // The first action of the successor separates its spawns from those before it.
         self.order.remove(strand.begin);
         strand.begin = self.order.insert_before(strand.end);
-        let successor = self.new_task(now, name, descriptor, strand, Some(label), inputs);
+        let successor = self.new_task(now, name, descriptor, strand, Some(Arc::new(label)), inputs);
         for output in &outputs {
             self.objects.reassign(*output, successor);
         }
@@ -505,7 +491,9 @@ impl Graph {
             *root = successor;
         }
         self.task_mut(successor).outputs = outputs;
-        self.task_mut(successor).wanted = wanted;
+        if !wanted.is_empty() {
+            self.task_mut(successor).course.wanted = wanted;
+        }
         self.dismiss(now, key, None, actions);
         if self.is_cut(self.tasks[&successor].strand.end) {
             return self.cancel_unstarted(now, successor, actions);

@@ -47,7 +47,7 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// All of them.
+    /// All of them, in the order in which they are declared.
     pub const ALL: [Moment; 19] = [
         Moment::Spawned,
         Moment::Ready,
@@ -60,14 +60,14 @@ impl Moment {
         Moment::RolledBack,
         Moment::TailSpawned,
         Moment::Finished,
-        Moment::Kept,
-        Moment::Known,
-        Moment::Duplicated,
-        Moment::Overtaken,
         Moment::Failed,
         Moment::Cancelled,
+        Moment::Kept,
         Moment::Held,
         Moment::StreamLost,
+        Moment::Duplicated,
+        Moment::Overtaken,
+        Moment::Known,
     ];
 
     /// The moment that has these words; none if another version wrote them.
@@ -107,9 +107,31 @@ impl Moment {
 /// memory has room for, and most have few.
 const ROOM: usize = 3;
 
-/// The first and the latest transitions of a task.
+/// Bits in which a moment is kept beside its time.
+const MOMENT_BITS: u32 = 5;
+
+/// The first and the latest transitions of a task, each in one word: the time, and the place of the
+/// moment in [`Moment::ALL`].
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Story(Vec<(Micros, Moment)>);
+#[serde(from = "Vec<(Micros, Moment)>", into = "Vec<(Micros, Moment)>")]
+pub(crate) struct Story(Vec<u64>);
+
+impl From<Vec<(Micros, Moment)>> for Story {
+    fn from(entries: Vec<(Micros, Moment)>) -> Story {
+        let packed = entries.into_iter().map(|(at, moment)| packed(at, moment));
+        Story(packed.collect())
+    }
+}
+
+impl From<Story> for Vec<(Micros, Moment)> {
+    fn from(story: Story) -> Vec<(Micros, Moment)> {
+        story.entries()
+    }
+}
+
+fn packed(at: Micros, moment: Moment) -> u64 {
+    at << MOMENT_BITS | moment as u64
+}
 
 impl Story {
     /// Adds a transition; past the bound, one from the middle gives way.
@@ -120,16 +142,31 @@ impl Story {
         if self.0.len() == self.0.capacity() {
             self.0.reserve_exact(ROOM);
         }
-        self.0.push((now, moment));
-    }
-
-    /// All that is kept, for a task that is over.
-    pub(crate) fn into_entries(self) -> Vec<(Micros, Moment)> {
-        self.0
+        self.0.push(packed(now, moment));
     }
 
     /// All that is kept, oldest first.
-    pub(crate) fn entries(&self) -> &[(Micros, Moment)] {
-        &self.0
+    pub(crate) fn entries(&self) -> Vec<(Micros, Moment)> {
+        let moment = |entry: u64| Moment::ALL[(entry & ((1 << MOMENT_BITS) - 1)) as usize];
+        let entries = self.0.iter();
+        entries
+            .map(|entry| (entry >> MOMENT_BITS, moment(*entry)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_moment_is_kept_with_its_time() {
+        let moments = (1 << 50..).zip(Moment::ALL);
+        for (at, moment) in moments {
+            let mut story = Story::default();
+            story.add(at, moment);
+            assert_eq!(story.entries(), [(at, moment)]);
+            assert_eq!(Story::from(story.entries()).entries(), story.entries());
+        }
     }
 }

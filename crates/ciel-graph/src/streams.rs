@@ -54,8 +54,8 @@ impl Graph {
     ) -> Result<(), Refusal> {
         let output = self.output_of(key, index)?;
         let task = self.task_mut(key);
-        task.open.retain(|(open, _)| *open != index);
-        task.open.push((index, carriage));
+        task.course.open.retain(|(open, _)| *open != index);
+        task.course.open.push((index, carriage));
         if self.is_future(output) {
             self.wake_readers(now, output, actions);
         }
@@ -116,8 +116,8 @@ impl Graph {
             return false;
         }
         let task = self.task_mut(key);
-        if !task.reads.contains(&target) {
-            task.reads.push(target);
+        if !task.course.reads.contains(&target) {
+            task.course.reads.push(target);
             self.objects.read(target, key);
             // It may have ended when that fails.
             self.want(target);
@@ -132,7 +132,7 @@ impl Graph {
         let reader = &self.tasks[&reader];
         let mut inputs = (0..).zip(&reader.inputs);
         let (input, _) = inputs.find(|(_, it)| self.objects.target(**it) == target)?;
-        let producer = (&producer.descriptor.streams, output as u32);
+        let producer = (&*producer.descriptor.streams, output as u32);
         Some(reader.descriptor.streams.mode_from(input, producer))
     }
 
@@ -142,7 +142,7 @@ impl Graph {
         let producer = self
             .producer_of(target)
             .and_then(|key| self.tasks.get(&key));
-        let has_waited = producer.is_some_and(|producer| producer.has_waited);
+        let has_waited = producer.is_some_and(|producer| producer.course.has_waited);
         !has_waited && self.carriage_of(target) == Some(Carriage::Stored)
     }
 
@@ -152,26 +152,29 @@ impl Graph {
     /// both begin again, and the stream is stored.
     pub(crate) fn close_to_readers(&mut self, key: TaskKey) {
         let task = self.task_mut(key);
-        task.has_waited = true;
+        task.course.has_waited = true;
         let outputs = task.outputs.clone();
-        let open = std::mem::take(&mut task.open);
+        let open = task.course.open.clone();
         let open_outputs = open.iter().map(|(index, _)| outputs[*index as usize]);
         let readers: Vec<TaskKey> = open_outputs.flat_map(|it| self.readers_of(it)).collect();
-        self.task_mut(key).open = open;
         let runs = |reader: &TaskKey| !matches!(self.tasks[reader].state, State::Held { .. });
         let mut running: Vec<TaskKey> = readers.into_iter().filter(runs).collect();
         let is_bound = self.is_held_up_by_writer(key);
         running.extend(is_bound.then_some(key));
         let task = self.task_mut(key);
-        let is_direct = task.open.iter().any(|(_, way)| *way == Carriage::Direct);
-        task.stores_streams |= is_bound || is_direct && !running.is_empty();
+        let is_direct = task
+            .course
+            .open
+            .iter()
+            .any(|(_, way)| *way == Carriage::Direct);
+        task.course.stores_streams |= is_bound || is_direct && !running.is_empty();
         self.lost_streams.append(&mut running);
     }
 
     /// Whether a task reads a direct stream whose writer still runs: that may be in a slot until
     /// this one reads on.
     fn is_held_up_by_writer(&self, key: TaskKey) -> bool {
-        let reads = self.tasks[&key].reads.iter();
+        let reads = self.tasks[&key].course.reads.iter();
         let mut direct = reads.filter(|read| self.carriage_of(**read) == Some(Carriage::Direct));
         direct.any(|read| {
             let writer = self.producer_of(*read).and_then(|key| self.tasks.get(&key));
@@ -182,7 +185,7 @@ impl Graph {
     fn carriage_of(&self, target: ObjectKey) -> Option<Carriage> {
         let producer = self.tasks.get(&self.producer_of(target)?)?;
         let index = producer.outputs.iter().position(|it| *it == target)?;
-        let open = producer.open.iter();
+        let open = producer.course.open.iter();
         let mut open = open.filter(|(open, _)| *open as usize == index);
         open.next().map(|(_, carriage)| *carriage)
     }
@@ -196,7 +199,7 @@ impl Graph {
             let name = self.objects.get(target)?.name;
             let mode = self.mode_of(key, target)?;
             let stream = StreamInput { input, name, mode };
-            task.reads.contains(&target).then_some(stream)
+            task.course.reads.contains(&target).then_some(stream)
         });
         read.collect()
     }
@@ -221,15 +224,17 @@ impl Graph {
             return Some(NotDirect::Ended);
         };
         let waits = |task: &Task| {
-            task.descriptor.class == Class::Coordination || task.has_waited || task.stores_streams
+            task.descriptor.class == Class::Coordination
+                || task.course.has_waited
+                || task.course.stores_streams
         };
         let output = from.outputs.get(index as usize).copied();
-        let output = output.filter(|_| from.open.contains(&(index, Carriage::Stored)));
+        let output = output.filter(|_| from.course.open.contains(&(index, Carriage::Stored)));
         match output {
             None => Some(NotDirect::Ended),
             Some(_) if !from.descriptor.streams.single_consumer => Some(NotDirect::NotPromised),
             Some(_) if from.descriptor.streams.outputs.len() > 1 => Some(NotDirect::OtherStreams),
-            Some(output) if to.reads != [output] => Some(NotDirect::OtherStreams),
+            Some(output) if to.course.reads != [output] => Some(NotDirect::OtherStreams),
             Some(output) if self.readers_of(output) != [reader] => Some(NotDirect::OtherReaders),
             Some(_) if waits(from) || waits(to) => Some(NotDirect::Waits),
             Some(_) if from.parent != to.parent || !to.is_spawned_once => {
@@ -269,7 +274,7 @@ impl Graph {
     pub(crate) fn must_be_held(&self, key: TaskKey, outputs: &[Output]) -> bool {
         let task = &self.tasks[&key];
         let mut passed = outputs.iter().zip(&task.outputs);
-        !task.reads.is_empty()
+        !task.course.reads.is_empty()
             || passed.any(|(output, object)| {
                 *output == Output::Passed && !self.readers_of(*object).is_empty()
             })
@@ -279,13 +284,13 @@ impl Graph {
     /// it has written until then is its output, unless one of them fails. That of a command is not.
     pub(crate) fn must_hold_failure(&self, key: TaskKey, failure: &Failure) -> bool {
         let task = &self.tasks[&key];
-        let waits = !task.reads.is_empty() && task.descriptor.class != Class::Process;
+        let waits = !task.course.reads.is_empty() && task.descriptor.class != Class::Process;
         waits && failure.kind != FailureKind::Cancelled && !self.verdict.is_over()
     }
 
     /// The task has ended, which counts when those that it depends on have ended, too.
     pub(crate) fn hold_end(&mut self, now: Micros, key: TaskKey, end: End) {
-        self.task_mut(key).state = State::Held { end };
+        self.task_mut(key).state = State::Held { end: Box::new(end) };
         self.note(now, key, Moment::Held);
         self.may_commit.push(key);
     }
@@ -308,7 +313,7 @@ impl Graph {
         let Some(task) = self.tasks.get_mut(&reader) else {
             return;
         };
-        task.reads.retain(|read| *read != object);
+        task.course.reads.retain(|read| *read != object);
         match self.objects.settled_state(object) {
             ObjectState::Failed { .. } => self.lost_streams.push(reader),
             _ => self.may_commit.push(reader),
@@ -337,7 +342,7 @@ impl Graph {
         if let Some(mut group) = self.held_with(key) {
             let is_first = |graph: &Graph, key: &TaskKey| {
                 let task = graph.tasks.get(key);
-                task.is_none_or(|task| task.reads.is_empty())
+                task.is_none_or(|task| task.course.reads.is_empty())
             };
             while let Some(at) = group.iter().position(|key| is_first(self, key)) {
                 let key = group.swap_remove(at);
@@ -355,7 +360,7 @@ impl Graph {
         let State::Held { end } = &mut task.state else {
             return;
         };
-        let (outputs, printed) = match end {
+        let (outputs, printed) = match &mut **end {
             End::Well { outputs, printed } => (std::mem::take(outputs), *printed),
             End::Failed(failure) => {
                 let failure = (**failure).clone();
@@ -388,7 +393,10 @@ impl Graph {
         let output = self.tasks[&key].outputs[index];
         for reader in self.readers_of(output) {
             self.objects.read_no_more(output, reader);
-            self.task_mut(reader).reads.retain(|read| *read != output);
+            self.task_mut(reader)
+                .course
+                .reads
+                .retain(|read| *read != output);
         }
     }
 
@@ -401,7 +409,11 @@ impl Graph {
             let State::Held { end } = &task.state else {
                 return None;
             };
-            let producers = task.reads.iter().filter_map(|read| self.producer_of(*read));
+            let producers = task
+                .course
+                .reads
+                .iter()
+                .filter_map(|read| self.producer_of(*read));
             let passed = end.outputs().iter().zip(&task.outputs);
             let passed = passed.filter(|(output, _)| **output == Output::Passed);
             let readers = passed.flat_map(|(_, object)| self.readers_of(*object));
@@ -418,7 +430,9 @@ impl Graph {
     /// A task that ends or starts again reads nothing any more. What was passed to it directly may
     /// now have no reader.
     pub(crate) fn stop_reading(&mut self, key: TaskKey) {
-        for read in std::mem::take(&mut self.task_mut(key).reads) {
+        let course = self.task_mut(key).course.unusual_mut();
+        let reads = course.map(|course| std::mem::take(&mut course.reads));
+        for read in reads.unwrap_or_default() {
             self.objects.read_no_more(read, key);
             self.may_commit.extend(self.producer_of(read));
         }
@@ -432,11 +446,12 @@ impl Graph {
         while at < bound.len() {
             let task = &self.tasks[&bound[at]];
             let open = task
+                .course
                 .open
                 .iter()
                 .map(|(index, _)| task.outputs[*index as usize]);
             let readers = open.flat_map(|output| self.readers_of(output));
-            let direct = task.reads.iter().copied();
+            let direct = task.course.reads.iter().copied();
             let direct = direct.filter(|read| self.carriage_of(*read) == Some(Carriage::Direct));
             let producers = direct.filter_map(|read| self.producer_of(read));
             for other in readers.chain(producers) {
@@ -499,7 +514,7 @@ impl Graph {
         self.note(now, key, why);
         if resume.is_none() || takes_streams {
             // It has no facts, or may read something else: nothing to compare a replay with.
-            let first = self.tasks[&key].begun_at;
+            let first = self.tasks[&key].course.begun_at;
             self.roll_back(now, key, first, actions);
         }
         if takes_streams {

@@ -5,8 +5,9 @@
 //! which fills it.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use ciel_model::{Handle, ObjectKey, Segmented};
+use ciel_model::{Handle, ObjectKey, Rare, Segmented, Usual};
 
 /// Stands where a task has released an object; no object has this key.
 const RELEASED: ObjectKey = ObjectKey(u64::MAX);
@@ -16,12 +17,25 @@ const RELEASED: ObjectKey = ObjectKey(u64::MAX);
 pub(crate) struct Table {
     /// Handles from 0 on: the inputs, and what the task made without a gap.
     dense: Segmented<ObjectKey>,
+    other: Rare<Other>,
+    /// The task's own handles that it has given out end here.
+    own_end: u32,
+}
+
+/// What a task that has not begun does not have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+struct Other {
     /// What the task made beyond a gap.
     sparse: BTreeMap<u32, ObjectKey>,
     /// What was delivered to it, from [`Handle::DELIVERED_MIN`] on.
     delivered: Vec<ObjectKey>,
-    /// The task's own handles that it has given out end here.
-    own_end: u32,
+}
+
+impl Usual for Other {
+    fn usual() -> &'static Other {
+        static NONE: LazyLock<Other> = LazyLock::new(Other::default);
+        &NONE
+    }
 }
 
 impl Table {
@@ -38,7 +52,10 @@ impl Table {
     /// of the task's own keep their numbers.
     pub(crate) fn delivering(&self, objects: Vec<ObjectKey>) -> Table {
         Table {
-            delivered: objects,
+            other: Rare::from(Other {
+                delivered: objects,
+                ..Other::default()
+            }),
             own_end: self.own_end,
             ..Table::default()
         }
@@ -52,10 +69,10 @@ impl Table {
     /// The object behind `handle`.
     pub(crate) fn get(&self, handle: Handle) -> Option<ObjectKey> {
         let entry = match handle.0.checked_sub(Handle::DELIVERED_MIN) {
-            Some(index) => self.delivered.get(index as usize),
+            Some(index) => self.other.delivered.get(index as usize),
             None => {
                 let dense = self.dense.get(handle.0 as usize);
-                dense.or_else(|| self.sparse.get(&handle.0))
+                dense.or_else(|| self.other.sparse.get(&handle.0))
             }
         };
         entry.copied().filter(|object| *object != RELEASED)
@@ -66,11 +83,11 @@ impl Table {
         let object = self.get(handle)?;
         let index = handle.0 as usize;
         if let Some(index) = handle.0.checked_sub(Handle::DELIVERED_MIN) {
-            self.delivered[index as usize] = RELEASED;
+            self.other.delivered[index as usize] = RELEASED;
         } else if index < self.dense.len() {
             self.dense[index] = RELEASED;
         } else {
-            self.sparse.insert(handle.0, RELEASED);
+            self.other.sparse.insert(handle.0, RELEASED);
         }
         Some(object)
     }
@@ -80,25 +97,27 @@ impl Table {
         let Some(end) = first.0.checked_add(count) else {
             return false;
         };
-        let taken = self.sparse.range(first.0..end).next().is_some();
+        let taken = self.other.sparse.range(first.0..end).next().is_some();
         end <= Handle::DELIVERED_MIN && first.0 as usize >= self.dense.len() && !taken
     }
 
     /// The task calls these objects by the handles from `first` on, which are free.
     pub(crate) fn add(&mut self, first: Handle, objects: &[ObjectKey]) {
         self.own_end = self.own_end.max(first.0 + objects.len() as u32);
-        if first.0 as usize == self.dense.len() && self.sparse.is_empty() {
+        if first.0 as usize == self.dense.len() && self.other.sparse.is_empty() {
             return self.dense.extend(objects.iter().copied());
         }
         let numbered = (first.0..).zip(objects.iter().copied());
-        self.sparse.extend(numbered);
+        self.other.sparse.extend(numbered);
     }
 
     /// References are delivered to the task; gives their handles.
     pub(crate) fn deliver(&mut self, objects: &[ObjectKey]) -> Vec<Handle> {
-        let first = Handle::DELIVERED_MIN + self.delivered.len() as u32;
-        self.delivered.extend(objects);
-        let end = Handle::DELIVERED_MIN + self.delivered.len() as u32;
+        let first = Handle::DELIVERED_MIN + self.other.delivered.len() as u32;
+        if !objects.is_empty() {
+            self.other.delivered.extend(objects);
+        }
+        let end = Handle::DELIVERED_MIN + self.other.delivered.len() as u32;
         (first..end).map(Handle).collect()
     }
 
@@ -110,8 +129,8 @@ impl Table {
 
     /// All objects, each as often as the table contains it.
     pub(crate) fn objects(&self) -> impl Iterator<Item = ObjectKey> {
-        let made = self.dense.iter().chain(self.sparse.values());
-        let all = made.chain(&self.delivered).copied();
+        let made = self.dense.iter().chain(self.other.sparse.values());
+        let all = made.chain(&self.other.delivered).copied();
         all.filter(|object| *object != RELEASED)
     }
 }

@@ -1,11 +1,11 @@
 //! A task inside the graph: its states and what it holds.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use ciel_model::{
     AttemptNumber, CallKey, Descriptor, Fact, Failure, Handle, InputMode, Label, Mark, Micros,
-    Name, ObjectKey, RerunReason, Segmented, StrandKey, TaskKey,
+    Name, ObjectKey, Rare, RerunReason, Segmented, StrandKey, TaskKey, Usual,
 };
 use rustc_hash::FxHashSet;
 
@@ -26,13 +26,13 @@ pub(crate) enum State {
     /// It has all it needs, and whether its result was kept by an earlier run is being looked up.
     LookedUp,
     /// Offered to the node; `recovery` if it has run before.
-    Ready { resume: Option<Resume> },
+    Ready { resume: Option<Box<Resume>> },
     /// Placed and running.
     Running { since: Micros },
     /// Waits for references; holds no place.
-    Suspended { missing: u32, resume: Resume },
+    Suspended { missing: u32, resume: Box<Resume> },
     /// Has ended, and holds no place; that counts after the other ends of its streams.
-    Held { end: End },
+    Held { end: Box<End> },
 }
 
 /// How a task has ended whose end does not count yet.
@@ -95,33 +95,50 @@ pub(crate) struct Strand {
     pub(crate) end: Mark,
 }
 
-/// A task that has not ended.
+/// A task that has not ended. There may be as many that have not begun as memory has room for, so
+/// what those have none of is kept apart.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Task {
     pub(crate) name: Name,
     pub(crate) descriptor: Arc<Descriptor>,
-    pub(crate) parent: Option<Label>,
+    pub(crate) parent: Option<Arc<Label>>,
     pub(crate) strand: Strand,
-    /// The index of the task's first action; an attempt from scratch begins there.
-    pub(crate) begun_at: u64,
-    /// Whether it has spawned anything.
-    pub(crate) spawned: bool,
-    /// Actions below this index cannot be undone: an output was given after them, or a value was
-    /// dropped that they could name.
-    pub(crate) given_after: u64,
     pub(crate) state: State,
     pub(crate) attempt: AttemptNumber,
-    /// Failed attempts so far.
-    pub(crate) failures: u32,
-    /// Workers lost so far.
-    pub(crate) losses: u32,
     /// What the task can name; each entry holds its object.
     pub(crate) table: Table,
     /// Its inputs, held because any task may be rerun from its start: if not for a failure of its
     /// own, then because the engine was lost.
-    pub(crate) inputs: Vec<ObjectKey>,
+    pub(crate) inputs: Box<[ObjectKey]>,
     /// Its outputs; not held.
     pub(crate) outputs: Vec<ObjectKey>,
+    /// No retry of its spawner spawns it once more and not what was spawned before it.
+    pub(crate) is_spawned_once: bool,
+    /// The key under which equal calls find it, if pure.
+    pub(crate) call: Option<Arc<CallKey>>,
+    /// Microseconds it ran in this attempt, up to its last suspension.
+    pub(crate) ran_us: Micros,
+    pub(crate) story: Story,
+    pub(crate) course: Rare<Course>,
+}
+
+/// What a task has done and met with; all of it is empty of most tasks that have not begun.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Course {
+    /// The index of the task's first action; an attempt from scratch begins there.
+    pub(crate) begun_at: u64,
+    /// Whether it has spawned anything.
+    pub(crate) spawned: bool,
+    /// Its label, as its children share it.
+    #[serde(skip)]
+    pub(crate) label: Option<Arc<Label>>,
+    /// Actions below this index cannot be undone: an output was given after them, or a value was
+    /// dropped that they could name.
+    pub(crate) given_after: u64,
+    /// Failed attempts so far.
+    pub(crate) failures: u32,
+    /// Workers lost so far.
+    pub(crate) losses: u32,
     /// Recorded facts since the last checkpoint, if replayable, in the order of their keys.
     pub(crate) facts: Segmented<Fact>,
     /// The point from which a replay of the strand starts, if not the task's start.
@@ -132,8 +149,6 @@ pub(crate) struct Task {
     pub(crate) asked: FxHashSet<ObjectKey>,
     /// The last list of which it waited for the first.
     pub(crate) first_of: Option<Box<FirstOf>>,
-    /// No retry of its spawner spawns it once more and not what was spawned before it.
-    pub(crate) is_spawned_once: bool,
     /// Its outputs that others may read by now.
     pub(crate) open: Vec<(u32, Carriage)>,
     /// It has waited since it began: nobody who holds a slot reads what it writes.
@@ -148,19 +163,21 @@ pub(crate) struct Task {
     pub(crate) wanted: Vec<ObjectKey>,
     /// Equal calls that wait for this one.
     pub(crate) twins: Vec<TaskKey>,
-    /// The key under which equal calls find it, if pure.
-    pub(crate) call: Option<Arc<CallKey>>,
-    /// Microseconds it ran in this attempt, up to its last suspension.
-    pub(crate) ran_us: Micros,
     /// When its current turn must end, or its wait.
     pub(crate) deadline: Option<Micros>,
-    pub(crate) story: Story,
     /// Why no kept result was used for it, if one was looked up.
     pub(crate) rerun: Option<Box<RerunReason>>,
 }
 
+impl Usual for Course {
+    fn usual() -> &'static Course {
+        static NONE: LazyLock<Course> = LazyLock::new(Course::default);
+        &NONE
+    }
+}
+
 /// A wait of a strand, from which it can be replayed.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct StoredCheckpoint {
     pub(crate) state: Bytes,
     /// The least index that the strand's next action may have.
@@ -173,13 +190,13 @@ pub(crate) struct StoredCheckpoint {
 
 impl Resume {
     /// The program is replayed from its start, and has waited for nothing.
-    pub(crate) fn replay() -> Resume {
-        Resume {
+    pub(crate) fn replay() -> Box<Resume> {
+        Box::new(Resume {
             on: Vec::new(),
             wait: Wait::ALL,
             timed_out: false,
             continuation: Continuation::Replay,
-        }
+        })
     }
 }
 
@@ -195,7 +212,7 @@ impl Task {
 
     /// Whether nothing that it did in this attempt is known to others.
     pub(crate) fn is_silent(&self) -> bool {
-        !self.spawned && self.facts.is_empty() && self.given_after == 0
+        !self.course.spawned && self.course.facts.is_empty() && self.course.given_after == 0
     }
 
     /// Its label in messages.
@@ -210,7 +227,28 @@ impl Task {
     pub(crate) fn begin_attempt(&mut self) {
         self.attempt.0 += 1;
         self.ran_us = 0;
-        self.has_waited = false;
+        if let Some(course) = self.course.unusual_mut() {
+            course.has_waited = false;
+        }
+    }
+
+    /// Its label, one copy for all children.
+    pub(crate) fn shared_label(&mut self) -> Arc<Label> {
+        let label = self.label();
+        let shared = &mut self.course.label;
+        shared.get_or_insert_with(|| Arc::new(label)).clone()
+    }
+
+    /// The equal calls that wait for it, which wait no more.
+    pub(crate) fn take_twins(&mut self) -> Vec<TaskKey> {
+        let course = self.course.unusual_mut();
+        course.map_or(Vec::new(), |course| std::mem::take(&mut course.twins))
+    }
+
+    /// What was demanded of it, which it forgets.
+    pub(crate) fn take_wanted(&mut self) -> Vec<ObjectKey> {
+        let course = self.course.unusual_mut();
+        course.map_or(Vec::new(), |course| std::mem::take(&mut course.wanted))
     }
 
     /// `file:line` of its spawn; empty when unknown.
@@ -231,5 +269,15 @@ impl Task {
             State::Ready { ref resume } => resume.is_some(),
             State::Running { .. } | State::Suspended { .. } | State::Held { .. } => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn task_that_has_not_begun_stays_small() {
+        assert!(size_of::<Task>() <= 256, "{}", size_of::<Task>());
     }
 }

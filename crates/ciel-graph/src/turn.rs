@@ -49,7 +49,7 @@ impl Graph {
             Some(mut resume) => {
                 let ended = self.wait_end(key, &mut resume);
                 let replayed = resume.continuation == Continuation::Replay;
-                let entry = self.entry_again(now, key, resume, actions);
+                let entry = self.entry_again(now, key, *resume, actions);
                 (entry, ended.filter(|_| !replayed))
             }
         };
@@ -77,18 +77,18 @@ impl Graph {
             },
             Continuation::Replay => {
                 self.roll_back(now, key, StrandChange::NOTHING, actions);
-                if let Some(stored) = self.tasks[&key].checkpoint.clone() {
+                if let Some(stored) = self.tasks[&key].course.checkpoint.clone() {
                     return Entry::Restore {
                         bytes: stored.state,
                         answers: self.answers(key, &stored.on),
-                        facts: self.tasks[&key].facts.iter().cloned().collect(),
+                        facts: self.tasks[&key].course.facts.iter().cloned().collect(),
                     };
                 }
                 let inputs = self.known_inputs(key);
                 let task = &self.tasks[&key];
-                let facts: Vec<Fact> = task.facts.iter().cloned().collect();
+                let facts: Vec<Fact> = task.course.facts.iter().cloned().collect();
                 let recorded = facts.last().map_or(0, |fact| fact.at.after());
-                let until = recorded.max(task.given_after);
+                let until = recorded.max(task.course.given_after);
                 Entry::Replay {
                     inputs,
                     facts,
@@ -203,14 +203,15 @@ impl Graph {
 
     /// Nothing has to happen to that task at any time.
     pub(crate) fn clear_deadline(&mut self, key: TaskKey) {
-        if let Some(deadline) = self.task_mut(key).deadline.take() {
+        let course = self.task_mut(key).course.unusual_mut();
+        if let Some(deadline) = course.and_then(|course| course.deadline.take()) {
             self.deadlines.remove(&(deadline, key));
         }
     }
 
     /// Something has to happen to that task at that time.
     pub(crate) fn set_deadline(&mut self, key: TaskKey, deadline: Micros) {
-        self.task_mut(key).deadline = Some(deadline);
+        self.task_mut(key).course.deadline = Some(deadline);
         self.deadlines.insert((deadline, key));
     }
 }

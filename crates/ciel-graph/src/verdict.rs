@@ -78,7 +78,7 @@ impl Graph {
         }
         let task = &self.tasks[&key];
         let (name, mark) = (task.name, task.strand.end);
-        let wanted = !task.wanted.is_empty();
+        let wanted = !task.course.wanted.is_empty();
         let outputs = task.outputs.clone();
         let fails = |key: &ObjectKey| self.objects.get(*key).is_some() && self.is_future(*key);
         let outputs: Vec<ObjectKey> = outputs.into_iter().filter(fails).collect();

@@ -156,7 +156,7 @@ impl Graph {
         let mut tasks = self.tasks.iter().map(|(_, task)| task);
         tasks.any(|task| {
             let is_placed = matches!(task.state, State::Running { .. });
-            task.strand.key == strand && is_placed && task.open.is_empty()
+            task.strand.key == strand && is_placed && task.course.open.is_empty()
         })
     }
 
@@ -221,9 +221,9 @@ impl Graph {
             executor: task.descriptor.executor.clone(),
             class: task.descriptor.class.clone(),
             place: task.place(),
-            parent: task.parent.clone(),
+            parent: task.parent.as_deref().cloned(),
             situation: self.situation(task),
-            story: task.story.entries().to_vec(),
+            story: task.story.entries(),
             options: task.descriptor.options.clone(),
             attempts: task.attempt.0 + 1,
         })
@@ -240,7 +240,7 @@ impl Graph {
             State::LookedUp => Situation::Ready(false),
             State::Ready { resume } => Situation::Ready(resume.is_some()),
             State::Running { since } => Situation::Running(*since),
-            State::Held { .. } => Situation::Held(self.missing(&task.reads)),
+            State::Held { .. } => Situation::Held(self.missing(&task.course.reads)),
             State::Suspended { resume, .. } => {
                 let on: Vec<ObjectKey> = resume
                     .on

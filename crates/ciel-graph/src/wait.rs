@@ -105,7 +105,7 @@ impl Graph {
             self.continue_at_once(key, &mut resume, actions);
             return actions.append(&mut woken);
         }
-        self.suspend(now, key, if over { 0 } else { missing }, resume);
+        self.suspend(now, key, if over { 0 } else { missing }, Box::new(resume));
         actions.push(Action::Suspend { task: key, attempt });
         self.close_to_readers(key);
         actions.append(&mut woken);
@@ -152,7 +152,7 @@ impl Graph {
         });
     }
 
-    fn suspend(&mut self, now: Micros, key: TaskKey, missing: u32, resume: Resume) {
+    fn suspend(&mut self, now: Micros, key: TaskKey, missing: u32, resume: Box<Resume>) {
         self.stop_clock(now, key);
         self.task_mut(key).state = State::Suspended { missing, resume };
         self.note(now, key, Moment::Suspended);
@@ -209,8 +209,8 @@ impl Graph {
     /// A task that may be replayed receives in its replay all that it demanded.
     pub(crate) fn note_asked(&mut self, key: TaskKey, objects: &[ObjectKey]) {
         let task = self.task_mut(key);
-        if task.descriptor.replayable {
-            task.asked.extend(objects);
+        if task.descriptor.replayable && !objects.is_empty() {
+            task.course.asked.extend(objects);
         }
     }
 
@@ -218,15 +218,17 @@ impl Graph {
     pub(crate) fn want(&mut self, object: ObjectKey) {
         let (producer, target) = (self.producer_of(object), self.objects.target(object));
         if let Some(task) = producer.and_then(|key| self.tasks.get_mut(&key))
-            && !task.wanted.contains(&target)
+            && !task.course.wanted.contains(&target)
         {
-            task.wanted.push(target);
+            task.course.wanted.push(target);
         }
     }
 
     /// An output of `key` is resolved before the task ends: the tasks that demanded it have it.
     pub(crate) fn want_no_more(&mut self, key: TaskKey, output: ObjectKey) {
-        self.task_mut(key).wanted.retain(|wanted| *wanted != output);
+        if let Some(course) = self.task_mut(key).course.unusual_mut() {
+            course.wanted.retain(|wanted| *wanted != output);
+        }
     }
 
     /// If an output of `key` was demanded, the producer of the object that it becomes is demanded
@@ -240,7 +242,7 @@ impl Graph {
         becomes: &ObjectState,
         actions: &mut Vec<Action>,
     ) {
-        if !self.tasks[&key].wanted.contains(&output) {
+        if !self.tasks[&key].course.wanted.contains(&output) {
             return;
         }
         match becomes {

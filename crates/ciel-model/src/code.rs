@@ -74,11 +74,34 @@ impl CodeIdentity {
 ///
 /// A kept result is valid if the digest is the same. The pieces serve to name what has changed;
 /// they are not recorded, so those of a task of an earlier process are empty.
-#[derive(Clone, Default, Debug, Serialize, Deserialize)]
-pub struct Reached {
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
+pub struct Reached(Option<Arc<All>>);
+
+struct All {
+    digest: Digest,
+    pieces: Vec<FunctionCode>,
+}
+
+/// As it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "Reached")]
+struct Written {
     digest: Option<Digest>,
-    #[serde(skip)]
-    pieces: Option<Arc<[FunctionCode]>>,
+}
+
+impl From<Written> for Reached {
+    fn from(written: Written) -> Reached {
+        written.digest.map(Reached::of_digest).unwrap_or_default()
+    }
+}
+
+impl From<Reached> for Written {
+    fn from(reached: Reached) -> Written {
+        Written {
+            digest: reached.digest(),
+        }
+    }
 }
 
 impl Reached {
@@ -94,28 +117,24 @@ impl Reached {
             hasher.update(piece.name.as_bytes());
             hasher.update(&piece.digest.0.to_be_bytes());
         }
-        Reached {
-            digest: Some(hasher.finish()),
-            pieces: Some(pieces.into()),
-        }
+        let digest = hasher.finish();
+        Reached(Some(Arc::new(All { digest, pieces })))
     }
 
     /// Code that is known by what stands for it alone.
     pub fn of_digest(digest: Digest) -> Reached {
-        Reached {
-            digest: Some(digest),
-            pieces: None,
-        }
+        let pieces = Vec::new();
+        Reached(Some(Arc::new(All { digest, pieces })))
     }
 
     /// Of all pieces by name, not by place; none if the executor does not say what a call reaches.
     pub fn digest(&self) -> Option<Digest> {
-        self.digest
+        self.0.as_ref().map(|all| all.digest)
     }
 
     /// The pieces, the called function first, as far as this process knows them.
     pub fn pieces(&self) -> &[FunctionCode] {
-        self.pieces.as_deref().unwrap_or_default()
+        self.0.as_ref().map_or(&[], |all| &all.pieces)
     }
 
     /// The first piece of `now` that is not here with the same name and digest; if there is none,
@@ -130,9 +149,19 @@ impl Reached {
     }
 }
 
+impl fmt::Debug for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pieces = self.0.as_ref().map(|all| &all.pieces);
+        let pieces = pieces.filter(|pieces| !pieces.is_empty());
+        let mut all = f.debug_struct("Reached");
+        all.field("digest", &self.digest()).field("pieces", &pieces);
+        all.finish()
+    }
+}
+
 impl PartialEq for Reached {
     fn eq(&self, other: &Reached) -> bool {
-        self.digest == other.digest
+        self.digest() == other.digest()
     }
 }
 

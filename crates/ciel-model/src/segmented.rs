@@ -15,28 +15,35 @@ use serde::ser::{Serialize, Serializer};
 const SEGMENT: usize = 1024;
 
 /// A list that only grows and shrinks at its end.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Segmented<T> {
     first: Vec<T>,
-    /// All but the last one are full.
-    rest: Vec<Vec<T>>,
+    /// All but the last one are full; none of a short list, which takes less memory so.
+    rest: Option<Box<Segments<T>>>,
 }
+
+#[derive(Clone)]
+struct Segments<T>(Vec<Vec<T>>);
 
 impl<T> Default for Segmented<T> {
     fn default() -> Segmented<T> {
         Segmented {
             first: Vec::new(),
-            rest: Vec::new(),
+            rest: None,
         }
     }
 }
 
 impl<T> Segmented<T> {
+    fn rest(&self) -> &[Vec<T>] {
+        self.rest.as_ref().map_or(&[], |rest| &rest.0)
+    }
+
     /// Number of entries.
     pub fn len(&self) -> usize {
-        match self.rest.last() {
-            None => self.first.len(),
-            Some(last) => self.rest.len() * SEGMENT + last.len(),
+        match self.rest() {
+            [] => self.first.len(),
+            [full @ .., last] => (1 + full.len()) * SEGMENT + last.len(),
         }
     }
 
@@ -47,33 +54,35 @@ impl<T> Segmented<T> {
 
     /// Adds an entry at the end.
     pub fn push(&mut self, entry: T) {
-        match self.rest.last_mut() {
+        match self.rest.as_mut().and_then(|rest| rest.0.last_mut()) {
             None if self.first.len() < SEGMENT => self.first.push(entry),
             Some(last) if last.len() < SEGMENT => last.push(entry),
             _ => {
                 let mut segment = Vec::with_capacity(SEGMENT);
                 segment.push(entry);
-                self.rest.push(segment);
+                let rest = self
+                    .rest
+                    .get_or_insert_with(|| Box::new(Segments(Vec::new())));
+                rest.0.push(segment);
             }
         }
     }
 
     /// Takes the last entry away.
     pub fn pop(&mut self) -> Option<T> {
-        let Some(last) = self.rest.last_mut() else {
+        let rest = self.rest.as_mut().map(|rest| &mut rest.0);
+        let Some(rest) = rest.filter(|rest| !rest.is_empty()) else {
             return self.first.pop();
         };
-        let entry = last.pop();
-        if last.is_empty() {
-            self.rest.pop();
-        }
+        let entry = rest.last_mut().and_then(Vec::pop);
+        rest.pop_if(|last| last.is_empty());
         entry
     }
 
     fn segment(&self, number: usize) -> Option<&Vec<T>> {
         match number.checked_sub(1) {
             None => Some(&self.first),
-            Some(number) => self.rest.get(number),
+            Some(number) => self.rest().get(number),
         }
     }
 
@@ -86,19 +95,19 @@ impl<T> Segmented<T> {
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         let segment = match (index / SEGMENT).checked_sub(1) {
             None => &mut self.first,
-            Some(number) => self.rest.get_mut(number)?,
+            Some(number) => self.rest.as_mut()?.0.get_mut(number)?,
         };
         segment.get_mut(index % SEGMENT)
     }
 
     /// The last entry.
     pub fn last(&self) -> Option<&T> {
-        self.rest.last().unwrap_or(&self.first).last()
+        self.rest().last().unwrap_or(&self.first).last()
     }
 
     /// All entries in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> + Clone {
-        self.first.iter().chain(self.rest.iter().flatten())
+        self.first.iter().chain(self.rest().iter().flatten())
     }
 
     /// The entries from an index on.
@@ -131,9 +140,17 @@ impl<T> Segmented<T> {
     pub fn into_entries(self) -> impl Iterator<Item = T> {
         self.first
             .into_iter()
-            .chain(self.rest.into_iter().flatten())
+            .chain(self.rest.into_iter().flat_map(|rest| rest.0).flatten())
     }
 }
+
+impl<T: PartialEq> PartialEq for Segmented<T> {
+    fn eq(&self, other: &Segmented<T>) -> bool {
+        self.first == other.first && self.rest() == other.rest()
+    }
+}
+
+impl<T: Eq> Eq for Segmented<T> {}
 
 impl<T> Index<usize> for Segmented<T> {
     type Output = T;
@@ -141,7 +158,7 @@ impl<T> Index<usize> for Segmented<T> {
     fn index(&self, index: usize) -> &T {
         let segment = match (index / SEGMENT).checked_sub(1) {
             None => &self.first,
-            Some(number) => &self.rest[number],
+            Some(number) => &self.rest()[number],
         };
         &segment[index % SEGMENT]
     }
@@ -149,11 +166,7 @@ impl<T> Index<usize> for Segmented<T> {
 
 impl<T> IndexMut<usize> for Segmented<T> {
     fn index_mut(&mut self, index: usize) -> &mut T {
-        let segment = match (index / SEGMENT).checked_sub(1) {
-            None => &mut self.first,
-            Some(number) => &mut self.rest[number],
-        };
-        &mut segment[index % SEGMENT]
+        self.get_mut(index).expect("the index is in the list")
     }
 }
 
@@ -162,7 +175,7 @@ impl<T> From<Vec<T>> for Segmented<T> {
         match entries.len() <= SEGMENT {
             true => Segmented {
                 first: entries,
-                rest: Vec::new(),
+                rest: None,
             },
             false => entries.into_iter().collect(),
         }

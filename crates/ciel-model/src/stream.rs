@@ -5,6 +5,9 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
+
+use crate::rare::Usual;
 
 /// The way that the bytes take from a producer to a consumer.
 #[derive(
@@ -69,6 +72,14 @@ pub struct Streams {
     /// What it wishes for as a reader, by the index of its input; of inputs that are not here, what
     /// their producers say.
     pub wishes: Vec<(u32, Wish)>,
+}
+
+/// Most tasks have no streams.
+impl Usual for Streams {
+    fn usual() -> &'static Streams {
+        static NONE: LazyLock<Streams> = LazyLock::new(Streams::default);
+        &NONE
+    }
 }
 
 impl Streams {

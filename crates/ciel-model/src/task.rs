@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use crate::code::{CodeIdentity, Reached, Site};
 use crate::payload::Payload;
+use crate::rare::Rare;
 use crate::reference::Handle;
 use crate::resources::Resources;
 use crate::stream::Streams;
@@ -246,7 +247,7 @@ pub struct Descriptor {
     /// Number of outputs.
     pub outputs: u32,
     /// Those of them that are streams, and how it reads those of others.
-    pub streams: Streams,
+    pub streams: Rare<Streams>,
     /// The rest.
     #[serde(with = "usual")]
     pub options: Arc<Options>,
@@ -272,7 +273,7 @@ impl Descriptor {
             reached: Reached::default(),
             inputs: Vec::new(),
             outputs: 1,
-            streams: Streams::default(),
+            streams: Rare::default(),
             options: Options::shared_default(),
             site: Site::default(),
             purity: Purity::Unsaid,

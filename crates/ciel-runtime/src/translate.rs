@@ -256,7 +256,7 @@ pub(crate) fn descriptor(
             let found = engine.registry.find(&executor);
             let executor = &*found;
             let label = options.name.or_else(|| executor.label_of(&arguments));
-            let payload = Bytes::from(arguments.to_string());
+            let payload = Bytes::from(arguments.to_string().into_bytes().into_boxed_slice());
             let call = (payload, arguments);
             request(executor, label, call, options.pure).descriptor(executor, recorded, rule)
         }

@@ -530,7 +530,8 @@ pub fn descriptor(
             outputs: task.streams.map(|_| 0).into_iter().collect(),
             single_consumer: task.streams == Some(true),
             ..Streams::default()
-        },
+        }
+        .into(),
         options: Arc::new(options(task)),
         site: Site::default(),
         purity: purity(task),

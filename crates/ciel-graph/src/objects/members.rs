@@ -1,8 +1,9 @@
 //! A list from which any member can be taken at a constant cost.
 //!
-//! Short lists, which nearly all are, are looked through. A long one knows where each member
-//! stands, and leaves gaps that are closed when there are as many as members. It does not know what
-//! its members are. Read next: `objects`, for which tasks wait and aliases follow in their order.
+//! Most lists have one member, or none, and need no memory of their own. Short ones are looked
+//! through. A long one knows where each member stands, and leaves gaps that are closed when there
+//! are as many as members. It does not know what its members are. Read next: `objects`, for which
+//! tasks wait and aliases follow in their order.
 
 use std::hash::Hash;
 
@@ -13,7 +14,16 @@ const SHORT_MAX: usize = 16;
 
 /// A list in the order in which its members came. A member may stored in it several times.
 #[derive(Clone, Debug)]
-pub(crate) struct Members<T> {
+pub(crate) enum Members<T> {
+    /// None, or one.
+    Few(Option<T>),
+    /// More, or as many as are left of them.
+    Many(Box<Many<T>>),
+}
+
+/// A list with memory of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Many<T> {
     /// None where a member was taken.
     row: Vec<Option<T>>,
     gone: usize,
@@ -23,20 +33,62 @@ pub(crate) struct Members<T> {
 
 impl<T> Default for Members<T> {
     fn default() -> Members<T> {
-        Members {
-            row: Vec::new(),
-            gone: 0,
-            long: None,
-        }
+        Members::Few(None)
     }
 }
 
 impl<T: Copy + Eq + Hash> Members<T> {
     pub(crate) fn len(&self) -> usize {
-        self.row.len() - self.gone
+        match self {
+            Members::Few(one) => usize::from(one.is_some()),
+            Members::Many(many) => many.len(),
+        }
     }
 
     pub(crate) fn push(&mut self, member: T) {
+        match self {
+            Members::Few(one @ None) => *one = Some(member),
+            Members::Few(Some(one)) => *self = Members::Many(Many::of(*one, member)),
+            Members::Many(many) => many.push(member),
+        }
+    }
+
+    /// Removes a member.
+    pub(crate) fn take(&mut self, member: T) {
+        match self {
+            Members::Few(one) => *one = one.filter(|one| *one != member),
+            Members::Many(many) => many.take(member),
+        }
+    }
+
+    pub(crate) fn extend(&mut self, members: impl IntoIterator<Item = T>) {
+        members.into_iter().for_each(|member| self.push(member));
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = T> + '_ {
+        let (few, many) = match self {
+            Members::Few(one) => (*one, None),
+            Members::Many(many) => (None, Some(many)),
+        };
+        let many = many.into_iter().flat_map(|many| many.row.iter());
+        few.into_iter().chain(many.flatten().copied())
+    }
+}
+
+impl<T: Copy + Eq + Hash> Many<T> {
+    fn of(one: T, other: T) -> Box<Many<T>> {
+        Box::new(Many {
+            row: vec![Some(one), Some(other)],
+            gone: 0,
+            long: None,
+        })
+    }
+
+    fn len(&self) -> usize {
+        self.row.len() - self.gone
+    }
+
+    fn push(&mut self, member: T) {
         let at = self.row.len() as u32;
         self.row.push(Some(member));
         match &mut self.long {
@@ -46,8 +98,7 @@ impl<T: Copy + Eq + Hash> Members<T> {
         }
     }
 
-    /// Removes a member.
-    pub(crate) fn take(&mut self, member: T) {
+    fn take(&mut self, member: T) {
         let Some(long) = &mut self.long else {
             return self.row.retain(|other| *other != Some(member));
         };
@@ -58,14 +109,6 @@ impl<T: Copy + Eq + Hash> Members<T> {
         if self.gone > self.len() {
             self.close_gaps();
         }
-    }
-
-    pub(crate) fn extend(&mut self, members: impl IntoIterator<Item = T>) {
-        members.into_iter().for_each(|member| self.push(member));
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = T> + '_ {
-        self.row.iter().flatten().copied()
     }
 
     fn close_gaps(&mut self) {

@@ -87,7 +87,7 @@ impl Request {
                 true => Keeping::Never,
                 false => keeping,
             },
-            streams,
+            streams: streams.into(),
         })
     }
 }

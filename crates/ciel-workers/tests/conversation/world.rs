@@ -297,7 +297,7 @@ impl Callee for Pooled {
             class: Class::Pooled(Pool::new(self.0.as_str(), 1)),
             inputs: inputs.collect(),
             outputs: call.outputs,
-            streams: call.streams,
+            streams: call.streams.into(),
             options: call.options,
             purity: Purity::of(call.pure, false),
             ..task()

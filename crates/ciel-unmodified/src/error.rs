@@ -20,6 +20,9 @@ pub enum UnmodifiedError {
     /// Files cannot be ordered by this route.
     #[error("--file needs the route seccomp, which this system refuses: {0}")]
     FilesRefused(io::Error),
+    /// The same, and that route was asked for.
+    #[error("--file needs the route seccomp: the route pipes does not tell processes apart")]
+    FilesByPipes,
     /// Not a pattern.
     #[error("not a pattern of paths: {pattern}: {reason}")]
     Pattern {
@@ -72,6 +75,7 @@ impl UnmodifiedError {
             UnmodifiedError::Start { .. } => "ordered.start",
             UnmodifiedError::Refused(_) => "ordered.refused",
             UnmodifiedError::FilesRefused(_) => "ordered.files-refused",
+            UnmodifiedError::FilesByPipes => "ordered.files-by-pipes",
             UnmodifiedError::Pattern { .. } => "ordered.pattern",
             UnmodifiedError::Output { .. } => "ordered.output",
             UnmodifiedError::Spill { .. } => "ordered.spill",
@@ -87,6 +91,7 @@ impl UnmodifiedError {
                 Some("`--route pipes` runs the command without ordering its processes")
             }
             UnmodifiedError::FilesRefused(_) => Some("in a container, allow the call seccomp"),
+            UnmodifiedError::FilesByPipes => Some("leave out `--route pipes`"),
             UnmodifiedError::Spill { .. } => {
                 Some("free space there, or set TMPDIR to a folder with more")
             }
@@ -111,6 +116,7 @@ impl UnmodifiedError {
             UnmodifiedError::Start { .. }
             | UnmodifiedError::Refused(_)
             | UnmodifiedError::FilesRefused(_)
+            | UnmodifiedError::FilesByPipes
             | UnmodifiedError::Pattern { .. } => false,
         }
     }

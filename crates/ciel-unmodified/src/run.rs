@@ -164,6 +164,7 @@ fn judge_refusal(
     notice: &mut impl FnMut(&str),
 ) -> Result<(), UnmodifiedError> {
     match (ordered.route, ordered.files.is_empty()) {
+        (Route::Pipes, false) => return Err(UnmodifiedError::FilesByPipes),
         (_, false) => return Err(UnmodifiedError::FilesRefused(error)),
         (Route::Seccomp, true) => return Err(UnmodifiedError::Refused(error)),
         (Route::Pipes, true) => notice(

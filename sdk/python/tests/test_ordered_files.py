@@ -321,13 +321,20 @@ def test_close_before_strands_have_ended_is_refused_and_can_be_repeated(tmp_path
     assert (tmp_path / "log").read_text() == "late"
 
 
-def test_second_open_of_one_file_is_refused(tmp_path: Path) -> None:
+def test_second_open_of_one_file_is_refused_in_any_process(tmp_path: Path) -> None:
     with ciel.open(tmp_path / "log") as log:
         log.write("a")
         with pytest.raises(OSError, match="log.*open for serial append already") as refused:
             ciel.open(tmp_path / "log")
+        program = "import ciel, sys; ciel.open(sys.argv[1]).write('b')"
+        words = [sys.executable, "-c", program, str(tmp_path / "log")]
+        other = subprocess.run(words, stderr=subprocess.PIPE, check=False)
+        assert b"open for serial append already" in other.stderr
+        log.write("c")
     assert refused.value.errno == errno.EBUSY
-    assert (tmp_path / "log").read_text() == "a"
+    assert (tmp_path / "log").read_text() == "ac"
+    subprocess.run(words, check=True)
+    assert (tmp_path / "log").read_text() == "b"
 
 
 def test_change_from_outside_is_found(tmp_path: Path) -> None:

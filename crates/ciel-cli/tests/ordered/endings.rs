@@ -43,6 +43,22 @@ fn route_of_pipes_passes_output_on_and_says_that_it_is_not_ordered() {
 }
 
 #[test]
+fn files_cannot_be_ordered_by_the_route_of_pipes() {
+    // The message blamed the system.
+    let place = Place::new();
+    let words = ["--route", "pipes", "--file", "log", "--", "touch", "ran"];
+    let output = ordered(&place, &words);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{stderr}");
+    assert_eq!(
+        stderr,
+        "error: --file needs the route seccomp: the route pipes does not tell processes apart\n\
+         hint: leave out `--route pipes`\n"
+    );
+    assert!(!place.has("ran"));
+}
+
+#[test]
 fn system_without_interception_falls_back_with_a_notice() {
     let test = "system_without_interception_falls_back_with_a_notice";
     if !may_intercept(test) {

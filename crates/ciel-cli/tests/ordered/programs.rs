@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::support::{Place, skipped};
-use super::{may_intercept, ordered, plain, printed};
+use super::{fifos, may_intercept, ordered, plain, printed};
 
 /// A process of a group waits until its successor has printed: the last one prints first.
 const REVERSED: &str = "n=$1; [ $n = 6 ] || read x < gate$n; echo item $n; \
@@ -12,7 +12,7 @@ const REVERSED: &str = "n=$1; [ $n = 6 ] || read x < gate$n; echo item $n; \
 fn place_with_gates() -> Place {
     let place = Place::new();
     let gates: Vec<String> = (1..6).map(|number| format!("gate{number}")).collect();
-    super::fifos(&place, &gates);
+    fifos(&place, &gates);
     place
 }
 
@@ -372,4 +372,42 @@ fn first_example_of_the_page_prints_as_it_says() {
     let on_path = format!("ciel() {{ {} \"$@\"; }}\n{example}", super::support::CIEL);
     let output = plain(&place, &["sh", "-c", &on_path]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "first\nsecond\n");
+}
+
+#[test]
+fn what_is_written_to_the_terminal_by_its_name_appears_at_once() {
+    let test = "what_is_written_to_the_terminal_by_its_name_appears_at_once";
+    if !may_intercept(test) {
+        return;
+    }
+    let place = Place::new();
+    fifos(&place, &["gate".to_owned()]);
+    let script = "(read go < gate; echo first) & echo second; echo at once > /dev/tty; \
+                  echo > gate; wait";
+    // The terminal becomes the one of the command's session, so that it has that name.
+    let mut command = place.program("sh".as_ref());
+    command.args(["-c", "exec setsid --ctty --wait \"$0\" \"$@\" <&1"]);
+    command.args([super::support::CIEL, "ordered", "--", "sh", "-c", script]);
+    let ended = super::support::Live::start_on_terminal(command).end();
+    if ended.code == Some(127) {
+        return skipped(test, "setsid of util-linux is missing");
+    }
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout.replace('\r', ""), "at once\nfirst\nsecond\n");
+}
+
+#[test]
+fn files_and_pipes_that_are_not_named_are_untouched() {
+    if !may_intercept("files_and_pipes_that_are_not_named_are_untouched") {
+        return;
+    }
+    let place = Place::new();
+    fifos(&place, &["gate".to_owned(), "end".to_owned()]);
+    let script = "{ read go < gate; echo first >> log; echo > end; } & echo second >> log; \
+                  echo > gate; read end < end; cat log; \
+                  { { read go < gate; echo first; } & echo second; echo > gate; wait; } | cat";
+    assert_eq!(
+        printed(&place, &[], script),
+        "second\nfirst\nsecond\nfirst\n"
+    );
 }

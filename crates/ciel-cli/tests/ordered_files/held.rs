@@ -207,6 +207,34 @@ fn run_that_is_killed_while_a_command_is_paused_is_resumed_and_ends_with_the_sam
     assert_eq!(written, 6 + much());
 }
 
+/// It sleeps only when its pipe is full: until then it computes, on the core that it keeps.
+#[test]
+fn paused_command_computes_on_and_keeps_its_core() {
+    let place = Place::new();
+    let (gate, later) = (place.gate("gate"), place.gate("later"));
+    let task = |command: &str| {
+        let words = "1, {\"pure\": false, \"live\": true}";
+        format!(
+            "spawn_exec(\"shell\", {{\"command\": \"{command}; echo 1 > {{o}}\", \
+                 \"outputs\": [\"o\"]}}, {words})[0]"
+        )
+    };
+    let script = format!(
+        "first = {}; second = {}; third = {}; return *first + *second + *third;",
+        task("read x < gate; echo first"),
+        task("echo second; : > computes; read x < later; echo end"),
+        task("touch third"),
+    );
+    let live = place.start_script(&["-j2", "--held-bytes", "0"], &script);
+    place.await_file("computes");
+    let run = once_paused(&place);
+    assert_eq!(run["held"]["gave_way"], 0, "{run}");
+    assert!(!place.has("third"));
+    later.release(1);
+    gate.release(1);
+    expect_well(&live.end(), "first\nsecond\nend\n3\n");
+}
+
 #[test]
 fn paused_command_can_be_cancelled() {
     let place = Place::new();

@@ -51,6 +51,11 @@ fn exceptions_in_cxx_leave_what_precedes_them() {
 }
 
 #[test]
+fn strands_in_cxx_are_within_the_bound_of_the_header() {
+    passes("bounds.cpp");
+}
+
+#[test]
 fn messages_are_a_thread_s_own_and_strands_nest_and_move_on() {
     passes("threads.c");
 }

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, cast, get_args
 
 from ciel import _native
+from ciel._arrow import BatchWriter, is_batch
 from ciel._future import Future
 from ciel._options import Options
 from ciel._task_streams import Stream
@@ -160,14 +161,37 @@ def _gives(function: Callable[..., Any], options: Options) -> int:
 
 def gathered(pieces: Any, gives: int) -> Any:
     """What a call gives that has run here: the pieces of a generator that is joined, as bytes."""
-    return b"".join(map(joinable, pieces)) if gives & JOINED else pieces
+    if not gives & JOINED:
+        return pieces
+    joiner = Joiner()
+    parts = [part for piece in pieces for part in joiner.pieces_of(piece)]
+    return b"".join([*parts, *joiner.end()])
 
 
-def joinable(piece: Any) -> bytes | bytearray | memoryview:
-    """A piece of bytes; raises TypeError for any other value."""
-    if isinstance(piece, (bytes, bytearray, memoryview)):
-        return piece
-    raise TypeError(f"a joined generator yields bytes, not {type(piece).__name__}")
+class Joiner:
+    """The bytes of a joined generator: what it yields, or the stream of its record batches."""
+
+    def __init__(self) -> None:
+        """Nothing was yielded yet."""
+        self._batches: BatchWriter | None = None
+        self._has_bytes = False
+
+    def pieces_of(self, piece: Any) -> list[Any]:
+        """The bytes of what was yielded; raises TypeError for what does not go with the rest."""
+        if self._batches is not None:
+            return self._batches.pieces_of(piece)
+        if isinstance(piece, (bytes, bytearray, memoryview)):
+            self._has_bytes = True
+            return [piece]
+        if self._has_bytes or not is_batch(piece):
+            expected = "bytes" if self._has_bytes else "bytes or record batches of pyarrow"
+            raise TypeError(f"a joined generator yields {expected}, not {type(piece).__name__}")
+        self._batches = BatchWriter(piece)
+        return self._batches.pieces_of(piece)
+
+    def end(self) -> list[Any]:
+        """The bytes behind the last piece."""
+        return [] if self._batches is None else self._batches.end()
 
 
 def _calling(work: Callable[..., Any]) -> Callable[..., Any]:

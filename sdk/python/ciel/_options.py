@@ -71,8 +71,8 @@ class Options:
     the task has side effects. `keep=True` keeps the results
     for later runs, `keep=False` never does. `version` stands for the code of the function itself:
     its results stay valid until the version is another, or what it uses has changed. `joined`
-    joins the bytes that a generator yields: its result is bytes. `stream` is how others may read
-    what a generator yields.
+    joins the bytes, or the record batches of Arrow, that a generator yields: its result is bytes.
+    `stream` is how others may read what a generator yields.
     """
 
     cores: float | None = None

@@ -11,6 +11,7 @@ import io
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar, cast
 
+from ciel._arrow import batches_from
 from ciel._errors import CielError, NotSerializable, as_told
 from ciel._frames import FORM
 from ciel._native import FutureState
@@ -107,6 +108,14 @@ class Reading(Generic[T_co]):
             )
         self._pieces = iter(source.file)
         return source.file
+
+    def batches(self) -> Iterator[Any]:
+        """The record batches of a stream in the IPC format of Arrow, each as soon as it is there.
+
+        A task that is joined and yields record batches makes one, and so does any program that
+        knows Arrow. Raises CielError without `pyarrow`, and as `open` does.
+        """
+        return batches_from(self.open())
 
     def _source(self) -> Source:
         try:

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, Unpack, cast, overload
 
+from ciel._arrow import Batch
 from ciel._call import Call, TaskFunction, gathered, named
 from ciel._code import find
 from ciel._errors import CielWarning
@@ -227,7 +228,7 @@ class _JoinedDecorator:
     def __init__(self, options: Options) -> None:
         self.options = options
 
-    def __call__(self, function: Callable[P, Iterator[bytes]]) -> Task[P, bytes]:
+    def __call__(self, function: Callable[P, Iterator[bytes | Batch]]) -> Task[P, bytes]:
         return Task(cast("Callable[P, Any]", function), self.options)
 
 
@@ -259,7 +260,7 @@ def task(
 ) -> ManyTask[P, Any, Any]: ...
 @overload
 def task(
-    function: Callable[P, Iterator[bytes]],
+    function: Callable[P, Iterator[bytes | Batch]],
     /,
     *,
     joined: Literal[True],

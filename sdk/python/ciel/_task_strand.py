@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ciel._call import MANY, Call, joinable
+from ciel._call import MANY, Call, Joiner
 from ciel._code import current_identity
 from ciel._errors import Refused, call_text
 from ciel._freeze import frame_of
@@ -129,9 +129,10 @@ class TaskStrand(Strand):
 def encoded(pieces: Generator[Any, Any, Any], joined: bool) -> Iterator[list[Any]]:
     """The bytes of what a generator yields, in parts: those of each piece as soon as it is there.
 
-    Raises TypeError for a piece that is joined and no bytes, Refused if a tail is returned, and
+    Raises TypeError for a piece that cannot be joined, Refused if a tail is returned, and
     what the generator raises.
     """
+    joiner = Joiner() if joined else None
     with closing(pieces):
         while True:
             try:
@@ -141,8 +142,10 @@ def encoded(pieces: Generator[Any, Any, Any], joined: bool) -> Iterator[list[Any
                     end.value.take()
                     hint = "write `yield from` of the other generator"
                     raise Refused("a generator cannot end with a tail", hint=hint) from None
-                return
-            yield [joinable(piece)] if joined else frame_of(piece)
+                break
+            yield frame_of(piece) if joiner is None else joiner.pieces_of(piece)
+    if joiner is not None:
+        yield joiner.end()
 
 
 def check_outputs(call: Call, outputs: int) -> None:

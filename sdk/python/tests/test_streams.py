@@ -235,7 +235,7 @@ def test_wrong_declarations_are_refused() -> None:
 
 
 def test_joined_generator_yields_bytes_only(session: ciel.Session) -> None:
-    with pytest.raises(TypeError, match="joined generator yields bytes, not int"):
+    with pytest.raises(TypeError, match="joined generator yields bytes or record batches"):
         session.submit(yields_numbers).result()
 
 

@@ -206,6 +206,10 @@ def frame_of(value: Any) -> list[Any]:
 
     Raises NotSerializable if a future is in it, and whatever pickle raises.
     """
+    kind = type(value)
+    if kind in ATOMS or kind is tuple and ATOMS.issuperset(map(type, value)):
+        data = pickle.dumps(value, 5)
+        return [head_of(len(data)), data]
     pieces, references = pieces_of(value)
     if references:
         raise NotSerializable(

@@ -48,6 +48,8 @@ PAIRS: dict[str, Callable[[str, int], int]] = {"commands": by_commands, "tasks":
 
 def main(length: str = "3000001") -> None:
     """Prints mode, kind of the tasks, and the bytes that were counted."""
+    if int(length) < 0:
+        raise ValueError(f"the number of bytes is 0 or more, not {length}")
     for mode in MODES:
         for kind, pair in PAIRS.items():
             print(mode, kind, pair(mode, int(length)))

@@ -38,6 +38,8 @@ def pair(session: ciel.Session, mode: str, length: int) -> None:
 def main() -> None:
     """Prints the rows."""
     lengths = [int(word) for word in sys.argv[1:]] or [64 << 20]
+    if min(lengths) < 0:
+        raise ValueError(f"numbers of bytes are 0 or more, not {min(lengths)}")
     print("mode", "stores", "bytes", "seconds", sep="\t")
     with ciel.Session(jobs=2) as session:
         for length in lengths:

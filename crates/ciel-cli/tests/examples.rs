@@ -368,6 +368,18 @@ fn jitter_counts_every_byte_in_every_mode_of_streams() {
     }
 }
 
+/// A negative number of bytes ran for ever: `head -c -1` gives all but one byte of what never ends.
+#[test]
+fn jitter_refuses_a_negative_number_of_bytes() {
+    if !runs_python("jitter", "") {
+        return;
+    }
+    let ended = run_file(&Place::new(), &["-j2"], program("jitter"), &["-1"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stdout);
+    let told = "the number of bytes is 0 or more, not -1";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+}
+
 #[test]
 fn polish_ends_when_a_round_changes_nothing() {
     if let Some(why) = why_not_polish() {

@@ -299,8 +299,13 @@ impl Graph {
     pub(crate) fn passed_state(&self, key: TaskKey, index: usize) -> ObjectState {
         let task = &self.tasks[&key];
         let message = format!("output {index} went to its single consumer and was not stored");
-        let failure = Failure::new(FailureKind::ObjectLost, task.label(), message)
-            .with_hint("leave out single_consumer, and the stream is stored for other readers");
+        let promise = match task.descriptor.streams.mode {
+            Some(Mode::Direct) => "the mode direct",
+            _ => "single_consumer",
+        };
+        let failure = Failure::new(FailureKind::ObjectLost, task.label(), message).with_hint(
+            format!("leave out {promise}, and the stream is stored for other readers"),
+        );
         ObjectState::Failed {
             failure: failure.into(),
             source: task.outputs[index],

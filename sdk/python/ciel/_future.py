@@ -156,7 +156,7 @@ class Future(FutureState, NoValue, Generic[T_co]):
 
         `mode`, or the flags, say how a task or a command reads it that is passed the stream; what
         cannot be had is stored, and `ciel why` says so. Raises ValueError for a mode that does not
-        exist, or one beside flags.
+        exist, or one beside flags, TypeError for a flag that is neither True nor False.
         """
         wish = Wish(mode, may_stream, must_block, no_store)
         return Reading(lambda: self._strand.source(self), self, wish)

@@ -6,6 +6,7 @@ Read next: `_shell.py`, `_reading.py`; the guide page about pipelines.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,10 @@ _FLAGS = ("may_stream", "must_block", "no_store")
 _FLAGS_FROM = 8
 
 
-def _check(mode: str | None) -> None:
+def _check(mode: str | None, flags: Mapping[str, bool]) -> None:
+    for name, flag in flags.items():
+        if flag is not True and flag is not False:
+            raise TypeError(f"{name} is True or False, not {flag!r}")
     if mode is not None and mode not in MODES:
         raise ValueError(f"no mode of streams is named {mode!r}; the modes are {', '.join(MODES)}")
 
@@ -43,8 +47,9 @@ class Stream:
     may_stream: bool = True
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a mode that does not exist."""
-        _check(self.mode)
+        """Raises ValueError for a mode that does not exist, TypeError for a flag that is none."""
+        flags = {"single_consumer": self.single_consumer, "may_stream": self.may_stream}
+        _check(self.mode, flags)
 
     def __call__(
         self, *, mode: str | None = None, single_consumer: bool = False, may_stream: bool = True
@@ -87,8 +92,11 @@ class Wish:
     no_store: bool | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a mode that does not exist, or one beside flags."""
-        _check(self.mode)
+        """Raises ValueError for a mode that does not exist, or one beside flags.
+
+        Raises TypeError for a flag that is neither True nor False.
+        """
+        _check(self.mode, self._flags)
         if self.mode is not None and self._flags:
             raise ValueError("a mode stands for all flags: name one or the others")
 

@@ -226,6 +226,45 @@ def test_unknown_mode_is_an_error_that_names_those_that_there_are(session: ciel.
         ciel.task(stream=ciel.stream(mode="direct"))(bytes_of)
 
 
+def test_flag_that_is_neither_true_nor_false_is_an_error(session: ciel.Session) -> None:
+    """`fut.stream(may_stream="yes")` was taken for True, and `may_stream="no"`, too."""
+    made = session.sh("true", stdout=ciel.stream)
+    for flag in ("may_stream", "must_block", "no_store"):
+        wrong: Any = {flag: "yes"}
+        with pytest.raises(TypeError, match=f"{flag} is True or False, not 'yes'"):
+            made.stream(**wrong)
+    for flag in ("may_stream", "single_consumer"):
+        wrong = {flag: 1}
+        with pytest.raises(TypeError, match=f"{flag} is True or False, not 1"):
+            ciel.stream(**wrong)
+
+
+LOST = """
+import os
+
+import ciel
+
+
+def main(way: str) -> None:
+    ways = {"mode": ciel.stream(mode="direct"), "promise": ciel.stream(single_consumer=True)}
+    os.mkfifo("pipe")
+    made = ciel.sh("read line < pipe; echo $line", stdout=ways[way])
+    print(ciel.sh("echo begun > pipe; cat", stdin=made).result().decode(), end="")
+    made.result()
+"""
+
+
+@pytest.mark.parametrize("way", ["mode", "promise"])
+def test_hint_of_a_stream_that_is_gone_names_what_the_program_has_declared(
+    tmp_path: Path, way: str
+) -> None:
+    """After `mode="direct"` the hint was to leave out `single_consumer`, which nobody declared."""
+    ended = jobs.end_of(jobs.start(jobs.write(tmp_path, LOST), way))
+    assert ended.lines == ["begun"] and ended.status != 0
+    word = {"mode": "the mode direct", "promise": "single_consumer"}[way]
+    assert f"leave out {word}, and the stream is stored" in ended.talk, ended.talk
+
+
 OVERLAP = """
 import os
 

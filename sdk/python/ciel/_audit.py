@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dis
 import os
+import re
 import stat
 import sys
 import threading
@@ -40,6 +41,11 @@ DIGESTS_MAX = 10_000
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _CHANGING_FOLDERS = ("/proc/", "/sys/", "/dev/")
 _HARMLESS = frozenset({"/dev/null", "/dev/zero", "/dev/full"})
+_CORES = re.compile(
+    r"/sys/fs/cgroup/(.+/)?cpu\.(max|cfs_quota_us|cfs_period_us)"
+    r"|/sys/devices/system/cpu/(online|possible|present)|/proc/cpuinfo"
+)
+"""Files that say how many cores there are: packages ask for it, as they do by `os.cpu_count`."""
 
 NOTHING: Audit = ([], [])
 """The report of a task that was watched and seen to do nothing."""
@@ -320,7 +326,9 @@ def _on_read(strands: list[Strand], path: str) -> None:
     if path.endswith((".py", ".pyc", ".so")) and (_is_own() or not _is_asked_by_program()):
         return
     if path.startswith(_CHANGING_FOLDERS):
-        return _note(strands, f"read {path}")
+        if not (_CORES.fullmatch(path) and _is_asked_by_package()):
+            _note(strands, f"read {path}")
+        return
     if not (_is_own() or any(one.seen and path in one.seen.temporary for one in strands)):
         note_read(sys._getframe(1), path, _stamp(path), here.making)
     if all(strand.seen is not None and path in strand.seen.read for strand in strands):
@@ -343,6 +351,20 @@ def _is_asked_by_program() -> bool:
     while frame is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
     return frame is not None and is_project_file(frame.f_code.co_filename)
+
+
+def _is_asked_by_package() -> bool:
+    """Whether an installed package opens the file for itself, also through the standard library."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_OURS):
+            if f"-packages{os.sep}" in file:
+                return True
+            if is_project_file(file):
+                return False
+        frame = frame.f_back
+    return False
 
 
 def _on_written(strands: list[Strand], path: str, what: str) -> None:

@@ -206,6 +206,42 @@ def test_what_leaves_nothing_behind_is_no_effect(folder: Path) -> None:
     }
 
 
+CORES = """
+import pathlib
+import cores_of_stranger as stranger
+
+def counted(folder): return stranger.count("/proc/cpuinfo")
+def counted_by_path(folder): return stranger.count_by_path("/proc/cpuinfo")
+def quota(folder):
+    try:
+        return stranger.count("/sys/fs/cgroup/cpu.max")
+    except OSError:
+        return 0
+def by_itself(folder): return len(pathlib.Path("/proc/cpuinfo").read_text())
+def memory(folder): return stranger.count("/proc/meminfo")
+"""
+
+
+def test_package_that_counts_the_cores_has_no_effect(folder: Path, tmp_path: Path) -> None:
+    """`pandas.read_csv` asks the control group how many cores there are, so no task that read a
+    table was ever kept. A task that reads `/proc` itself, or a package that asks for anything else
+    there, has an effect as before.
+    """
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / "cores_of_stranger.py").write_text(
+        "import pathlib\n"
+        "def count(path): return len(open(path).read())\n"
+        "def count_by_path(path): return len(pathlib.Path(path).read_text())\n"
+    )
+    lines = f"import sys; sys.path.append({str(installed)!r})\n"
+    (folder / "acts.py").write_text(lines + CORES)
+    seen = audits(folder, "counted", "counted_by_path", "quota", "by_itself", "memory")
+    assert seen["counted"] == seen["counted_by_path"] == seen["quota"] == [[], []]
+    assert seen["by_itself"][0][0].startswith("read /proc/cpuinfo at ")
+    assert seen["memory"][0][0].startswith("read /proc/meminfo at ")
+
+
 READING = """
 import importlib, json, mmap, os, pathlib, pickle, pkgutil, runpy
 

@@ -7,7 +7,10 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{
+    IntoPyDict, PyBool, PyBytes, PyComplex, PyComplexMethods, PyDict, PyFloat, PyInt, PyString,
+    PyTuple,
+};
 
 /// Bytes of a call that are written here, at most: longer ones make a task of a call.
 const BYTES_MAX: usize = 3 << 10;
@@ -21,8 +24,36 @@ const LIST_MAX: usize = 255;
 const BEGIN: [u8; 3] = [0x80, 5, 0x95];
 const MEMOIZE: u8 = 0x94;
 
-/// What a pickle would write once: that has to be Python's, if it is there twice.
-type Memo = Vec<*mut pyo3::ffi::PyObject>;
+/// Names that a pickle writes for a complex number.
+const COMPLEX: [&str; 2] = ["builtins", "complex"];
+
+/// What a pickle has written and can name.
+#[derive(Default)]
+struct Memo {
+    /// What it would write once: that has to be Python's, if it is there twice.
+    once: Vec<*mut pyo3::ffi::PyObject>,
+    /// How much it can name.
+    count: usize,
+    /// The number of the class of complex numbers, once there was one.
+    complex: Option<usize>,
+    /// Whether there was a text that is one of the names of that class.
+    has_names: bool,
+}
+
+impl Memo {
+    /// What was written last has the next number.
+    fn mark(&mut self, to: &mut Vec<u8>) {
+        to.push(MEMOIZE);
+        self.count += 1;
+    }
+
+    /// Notes a value; false if it was noted before.
+    fn is_new(&mut self, value: &Bound<'_, PyAny>) -> bool {
+        let is_new = !self.once.contains(&value.as_ptr());
+        self.once.push(value.as_ptr());
+        is_new
+    }
+}
 
 /// Appends the pickle of `(args,)` to `to`, of `(args, named)` if some have names, or nothing if
 /// there are no arguments; false if one of them is not to be written here: then `to` is of no use.
@@ -37,14 +68,15 @@ pub fn append(
     to.extend(BEGIN);
     let length_at = to.len();
     to.extend([0; 8]);
-    let mut memo = Memo::new();
+    let mut memo = Memo::default();
     if !append_tuple(to, args, &mut memo, 0) {
         return false;
     }
     if !named.is_none_or(|named| append_named(to, named, &mut memo)) {
         return false;
     }
-    to.extend([0x85 + u8::from(named.is_some()), MEMOIZE, b'.']);
+    to.push(0x85 + u8::from(named.is_some()));
+    to.extend([MEMOIZE, b'.']);
     let length = (to.len() - length_at - 8) as u64;
     to[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
     length < BYTES_MAX as u64
@@ -56,17 +88,18 @@ pub fn append_with_places(to: &mut Vec<u8>, args: &Bound<'_, PyTuple>, places: &
     to.extend(BEGIN);
     let length_at = to.len();
     to.extend([0; 8]);
-    let mut memo = Memo::new();
+    let mut memo = Memo::default();
     let values = args.iter_borrowed().enumerate();
-    let are_written = append_list(to, values, |to, (place, value)| {
+    let are_written = append_list(to, &mut memo, values, |to, memo, (place, value)| {
         if places.contains(&place) {
             to.push(b'N');
             return true;
         }
-        !value.is_exact_instance_of::<PyTuple>() && append_value(to, &value, &mut memo, 0)
+        !value.is_exact_instance_of::<PyTuple>() && append_value(to, &value, memo, 0)
     });
     let places = places.iter().map(|place| *place as i64);
-    if !are_written || !append_list(to, places, append_number) {
+    let number = |to: &mut Vec<u8>, _: &mut Memo, place| append_number(to, place);
+    if !are_written || !append_list(to, &mut memo, places, number) {
         return false;
     }
     to.extend([0x86, MEMOIZE, b'.']);
@@ -79,19 +112,21 @@ pub fn append_with_places(to: &mut Vec<u8>, args: &Bound<'_, PyTuple>, places: &
 /// many.
 fn append_list<T>(
     to: &mut Vec<u8>,
+    memo: &mut Memo,
     parts: impl ExactSizeIterator<Item = T>,
-    mut append: impl FnMut(&mut Vec<u8>, T) -> bool,
+    mut append: impl FnMut(&mut Vec<u8>, &mut Memo, T) -> bool,
 ) -> bool {
     let count = parts.len();
     if count > LIST_MAX {
         return false;
     }
-    to.extend([b']', MEMOIZE]);
+    to.push(b']');
+    memo.mark(to);
     if count > 1 {
         to.push(b'(');
     }
     for part in parts {
-        if !append(to, part) || to.len() > 2 * BYTES_MAX {
+        if !append(to, memo, part) || to.len() > 2 * BYTES_MAX {
             return false;
         }
     }
@@ -106,7 +141,8 @@ fn append_list<T>(
 /// Appends a dictionary that is not empty.
 fn append_named(to: &mut Vec<u8>, named: &Bound<'_, PyDict>, memo: &mut Memo) -> bool {
     let is_one = named.len() == 1;
-    to.extend([b'}', MEMOIZE]);
+    to.push(b'}');
+    memo.mark(to);
     if !is_one {
         to.push(b'(');
     }
@@ -137,8 +173,11 @@ fn append_tuple(
     }
     match count {
         0 => to.push(b')'),
-        1..=3 => to.extend([0x84 + count as u8, MEMOIZE]),
-        _ => to.extend([b't', MEMOIZE]),
+        1..=3 => to.push(0x84 + count as u8),
+        _ => to.push(b't'),
+    }
+    if count > 0 {
+        memo.mark(to);
     }
     true
 }
@@ -153,10 +192,11 @@ fn append_value(to: &mut Vec<u8>, value: &Bound<'_, PyAny>, memo: &mut Memo, dep
     if value.is_none() {
         to.push(b'N');
     } else if let Ok(text) = value.cast_exact::<PyString>() {
-        return is_new(memo, value)
+        return memo.is_new(value)
             && text.to_str().is_ok_and(|text| {
-                append_sized(to, [0x8c, b'X'], text.as_bytes());
-                text.len() < BYTES_MAX
+                append_sized(to, memo, [0x8c, b'X'], text.as_bytes());
+                memo.has_names |= COMPLEX.contains(&text);
+                text.len() < BYTES_MAX && !(memo.has_names && memo.complex.is_some())
             });
     } else if let Ok(number) = value.cast_exact::<PyFloat>() {
         to.push(b'G');
@@ -165,22 +205,43 @@ fn append_value(to: &mut Vec<u8>, value: &Bound<'_, PyAny>, memo: &mut Memo, dep
         to.push(if truth.is_true() { 0x88 } else { 0x89 });
     } else if let Ok(bytes) = value.cast_exact::<PyBytes>() {
         let bytes = bytes.as_bytes();
-        append_sized(to, [b'C', b'B'], bytes);
-        return is_new(memo, value) && bytes.len() < BYTES_MAX;
+        append_sized(to, memo, [b'C', b'B'], bytes);
+        return memo.is_new(value) && bytes.len() < BYTES_MAX;
     } else if let Ok(parts) = value.cast_exact::<PyTuple>() {
-        let is_known = !parts.is_empty() && !is_new(memo, value);
+        let is_known = !parts.is_empty() && !memo.is_new(value);
         return !is_known && depth < DEPTH_MAX && append_tuple(to, parts, memo, depth + 1);
+    } else if let Ok(number) = value.cast_exact::<PyComplex>() {
+        return memo.is_new(value) && append_complex(to, number, memo);
     } else {
         return false;
     }
     true
 }
 
-/// Notes a value; false if it was noted before.
-fn is_new(memo: &mut Memo, value: &Bound<'_, PyAny>) -> bool {
-    let is_new = !memo.contains(&value.as_ptr());
-    memo.push(value.as_ptr());
-    is_new
+/// The class of complex numbers, which is written once, called with two floats; false if a text is
+/// called as the class or its module is: the pickle writes that once, too.
+fn append_complex(to: &mut Vec<u8>, number: &Bound<'_, PyComplex>, memo: &mut Memo) -> bool {
+    match memo.complex.map(u8::try_from) {
+        Some(Ok(place)) => to.extend([b'h', place]),
+        Some(Err(_)) => return false,
+        None => {
+            for name in COMPLEX {
+                append_sized(to, memo, [0x8c, b'X'], name.as_bytes());
+            }
+            to.push(0x93);
+            memo.complex = Some(memo.count);
+            memo.mark(to);
+        }
+    }
+    for part in [number.real(), number.imag()] {
+        to.push(b'G');
+        to.extend(part.to_be_bytes());
+    }
+    to.push(0x86);
+    memo.mark(to);
+    to.push(b'R');
+    memo.mark(to);
+    !memo.has_names
 }
 
 /// A number beyond 64 bits, as little as it needs; false if that is more than 255 bytes.
@@ -203,7 +264,7 @@ fn append_long(to: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// Text or bytes, behind the first code and a length of one byte, or the second and one of four.
-fn append_sized(to: &mut Vec<u8>, codes: [u8; 2], bytes: &[u8]) {
+fn append_sized(to: &mut Vec<u8>, memo: &mut Memo, codes: [u8; 2], bytes: &[u8]) {
     if bytes.len() >= BYTES_MAX {
         return;
     }
@@ -215,7 +276,7 @@ fn append_sized(to: &mut Vec<u8>, codes: [u8; 2], bytes: &[u8]) {
         }
     }
     to.extend(bytes);
-    to.push(MEMOIZE);
+    memo.mark(to);
 }
 
 fn append_number(to: &mut Vec<u8>, number: i64) -> bool {

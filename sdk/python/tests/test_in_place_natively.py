@@ -90,6 +90,10 @@ def behaves(how, n):
     elif how == "tuples":
         shown = plain.spawn((n, ("text", b"bytes", ()), 1.5)).result()
         return shown, plain.spawn(((((((((n,),),),),),),),)).result(), ("x" * 3000, "y" * 3000)
+    elif how == "complexes":
+        first = plain.spawn(complex(n, 1), "complex").result()
+        second = plain.spawn(2j, "text", complex(n, n)).result()
+        return str(first + second), str(plain.spawn(n=3j).result())
     elif how == "inside":
         inside = plain.spawn((n, [n])).result()
         inside[1].append(n)
@@ -98,7 +102,7 @@ def behaves(how, n):
 
 HOW = ["plain", "prints", "writes", "commands", "raises", "lists", "tails", "changes", "threads",
        "random", "leaves", "asks", "passes", "hands", "scopes", "large", "numbers", "tuples",
-       "inside", "names"]
+       "complexes", "inside", "names"]
 
 @ciel.task
 def parent(first):

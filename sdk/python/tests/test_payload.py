@@ -117,6 +117,7 @@ PLAIN += [-(1 << 63), 1 << 39, -(1 << 39)]
 PLAIN += [127, -128, 32768, True, False, None, 0.5, -1e300, "", "text", "å" * 200]
 PLAIN += [b"", b"bytes", b"b" * 300]
 PLAIN += [1 << 63, -(1 << 63) - 1, -(1 << 71), 1 << 71, (1 << 71) - 1, 3**1200, -(3**1200)]
+PLAIN += [1j, complex(-0.0, float("inf")), (2j, "text", 3 + 4j), 5j]
 PLAIN += [(), (1,), (1, "one"), (1, 2.5, None), (True, ((b"deep",), ()), 5, (6, (7, 8, 9, 10)))]
 
 
@@ -155,7 +156,7 @@ def test_arguments_with_futures_that_native_code_packs_are_those_of_pickle() -> 
     assert _native.packed_with_places((0,) * 256, [0]) is None
 
 
-NOT_COMMON: list[object] = [1 << 2040, 1j, [1], (1, [1]), (("t", 1j),), DEEP]
+NOT_COMMON: list[object] = [1 << 2040, [1], (1, [1]), (("t", {1}),), DEEP, frozenset([1])]
 NOT_COMMON += ["t" * 5000, "\ud800", Ellipsis]
 
 
@@ -171,6 +172,13 @@ def test_text_that_a_pickle_writes_once_is_left_to_python() -> None:
     assert _native.packed_arguments((text, (text,))) is None
     assert _native.packed_arguments((text,), {"name": text}) is None
     assert _native.packed_arguments((), {text: text}) is None
-    pair = (1, text)
+    pair, number = (1, text), 1j
     assert _native.packed_arguments((pair, pair)) is None
+    assert _native.packed_arguments((number, number)) is None
+    for name in ("builtins", "complex"):
+        assert _native.packed_arguments((1j, name)) is None
+        assert _native.packed_arguments((name, 1j)) is None
+    many = tuple(str(place) for place in range(300))
+    assert _native.packed_arguments((*many, 1j, 2j)) is None
+    assert _native.packed_arguments((1j, *many, 2j)) == pickle.dumps(((1j, *many, 2j),), 5)
     assert _native.packed_arguments(((), ())) == pickle.dumps((((), ()),), 5)

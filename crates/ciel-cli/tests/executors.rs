@@ -505,6 +505,22 @@ fn what_a_task_writes_comes_in_serial_order() {
 }
 
 #[test]
+fn what_a_task_appends_to_files_comes_in_serial_order_in_each() {
+    let say = |text, file| {
+        format!("TASK({{\"do\": \"says\", \"text\": \"{text}\", \"file\": \"{file}\"}}, 1)[0]")
+    };
+    let (one, two, three) = (say("1", "log"), say("2", "other"), say("3", "log"));
+    let script =
+        format!("x = {one}; append(\"log\", \"-\"); y = {two}; return [*{three}, *y, *x];");
+    for options in [&["-j4"][..], &["-j1"], &["--serial"]] {
+        let place = place_with(HOSTILE);
+        let ended = run_in(&place, options, &script);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert_eq!((&*place.read("log"), &*place.read("other")), ("1-3", "2"));
+    }
+}
+
+#[test]
 fn observation_is_the_same_when_the_task_is_run_again() {
     expect(
         &["-j2"],

@@ -223,7 +223,8 @@ def writes(task):
 
 
 def says(task):
-    task.after("write", data=encode(task.arguments["text"].encode()))
+    file = task.arguments.get("file", "")
+    task.after("write", file=file, data=encode(task.arguments["text"].encode()))
     task.exit(None)
 
 

@@ -207,6 +207,27 @@ fn run_that_is_killed_while_a_command_is_paused_is_resumed_and_ends_with_the_sam
     assert_eq!(written, 6 + much());
 }
 
+#[test]
+fn ordered_standard_error_counts_towards_the_bound() {
+    let place = Place::new();
+    let gate = place.gate("gate");
+    let script = format!(
+        "first = {}; behind = spawn_exec(\"shell\", {{\"command\": \
+         \"head -c {} /dev/zero | tr '\\\\0' x >&2; echo 1 > {{o}}\", \
+         \"outputs\": [\"o\"]}}, 1, {{\"pure\": false}})[0]; return *behind + len(text(first));",
+        held_append("gate", "first"),
+        2 * READ_AHEAD
+    );
+    let words = ["-q", "-j2", "--held-bytes", "100K", "--stderr=ordered"];
+    let live = place.start_script(&words, &script);
+    let run = once_paused(&place);
+    assert_eq!(run["held"]["gave_way"], 0, "{run}");
+    gate.release(1);
+    let ended = live.end();
+    assert_eq!((ended.code, &*ended.stdout), (Some(0), "1\n"));
+    assert!(ended.stderr.starts_with("xxx"));
+}
+
 /// It sleeps only when its pipe is full: until then it computes, on the core that it keeps.
 #[test]
 fn paused_command_computes_on_and_keeps_its_core() {

@@ -94,10 +94,13 @@ fn file_that_is_changed_from_outside_is_named_and_left_alone() {
 }
 
 #[test]
-fn folder_and_missing_folder_fail_the_task_with_a_hint() {
+fn folder_pipe_device_and_missing_folder_fail_the_task_with_a_hint() {
     let place = Place::new();
-    let ended = place.script(&[], "append(\".\", \"x\");");
-    expect_told(&ended, &["is not a regular file", "hint: "]);
+    let _pipe = place.gate("pipe");
+    for other in [".", "pipe", "/dev/null", "/dev/stderr"] {
+        let ended = place.script(&[], &format!("append(\"{other}\", \"x\");"));
+        expect_told(&ended, &[other, "is not a regular file", "hint: "]);
+    }
     let ended = place.script(&[], "append(\"no/log\", \"x\");");
     expect_told(&ended, &["cannot write no/log", "the folder must exist"]);
 }
@@ -111,6 +114,17 @@ fn failed_command_appends_nothing_and_a_function_keeps_what_it_appended() {
         print(is_error(a)); b = spawn(f, []); print(is_error(b)); append(\"log\", \"end\\n\");";
     expect_well(&place.script(&[], script), "true\ntrue\n");
     assert_eq!(place.read("log"), "kept\nend\n");
+}
+
+#[test]
+fn what_a_lazy_task_appends_has_no_place_and_is_kept_for_logs() {
+    let place = Place::new();
+    let script = "function f() { append(\"log\", \"aside\\n\"); return 1; }
+        a = spawn(f, [], {\"lazy\": true}); append(\"log\", \"end\\n\"); return *a;";
+    expect_well(&place.script(&[], script), "1\n");
+    assert_eq!(place.read("log"), "end\n");
+    let logs = place.run(&["logs", "f"]);
+    assert_eq!(logs.stdout, "aside\n", "{}", logs.stderr);
 }
 
 #[test]

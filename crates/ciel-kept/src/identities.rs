@@ -58,6 +58,9 @@ pub struct GaveTask {
     pub is_taken: bool,
 }
 
+/// Bytes of the length before each record.
+const LENGTH_BYTES: usize = 4;
+
 /// Appends records to the file of a run.
 #[derive(Debug)]
 pub struct IdentityWriter {
@@ -104,14 +107,18 @@ impl IdentityWriter {
     /// Adds a record, which reaches the file with [`IdentityWriter::flush`]; beyond the bound of
     /// the file it is left out.
     pub fn add(&mut self, note: &IdentityNote) {
-        let record = postcard::to_stdvec(note).expect("a record in memory can be encoded");
+        let start = self.gathered.len();
+        let mut gathered = std::mem::take(&mut self.gathered);
+        gathered.extend_from_slice(&[0; LENGTH_BYTES]);
+        let encoded = postcard::to_extend(note, gathered);
+        self.gathered = encoded.expect("a record in memory can be encoded");
+        let record = &self.gathered[start + LENGTH_BYTES..];
         let length = u32::try_from(record.len()).unwrap_or(u32::MAX);
         if self.bytes + u64::from(length) > IDENTITIES_BYTES_MAX {
-            return;
+            return self.gathered.truncate(start);
         }
-        self.bytes += u64::from(length) + 4;
-        self.gathered.extend_from_slice(&length.to_le_bytes());
-        self.gathered.extend_from_slice(&record);
+        self.bytes += u64::from(length) + LENGTH_BYTES as u64;
+        self.gathered[start..start + LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
     }
 
     /// Hands all records to the system.
@@ -202,7 +209,7 @@ const NEARLY_FULL_BYTES: u64 = 64 << 10;
 /// The records that are complete.
 fn notes(mut bytes: &[u8]) -> impl Iterator<Item = IdentityNote> {
     std::iter::from_fn(move || {
-        let (length, rest) = bytes.split_first_chunk::<4>()?;
+        let (length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>()?;
         let record = rest.get(..u32::from_le_bytes(*length) as usize)?;
         bytes = &rest[record.len()..];
         postcard::from_bytes(record).ok()

@@ -6,12 +6,16 @@
 
 use ciel_model::Digest;
 use rusqlite::{OptionalExtension, Transaction, params};
+use serde::Serialize;
 
 use crate::entry::Entry;
 use crate::error::KeptError;
 use crate::holdings::{release, remove_unheld};
 use crate::objects::Objects;
 use crate::schema::blob;
+
+/// Bytes of most entries: more are written with further allocations.
+const USUAL_BYTES: usize = 512;
 
 /// The transaction, and what it has changed.
 pub(crate) struct Writing<'a> {
@@ -45,9 +49,7 @@ impl<'a> Writing<'a> {
         (entry, held): (&Entry, &[(Digest, u64)]),
         now_s: u64,
     ) -> Result<(), KeptError> {
-        let encode = "an entry in memory can be encoded";
-        let body = postcard::to_stdvec(entry).expect(encode);
-        let parts = postcard::to_stdvec(&entry.parts).expect(encode);
+        let (body, parts) = (encoded(entry), encoded(&entry.parts));
         let lengths: u64 = held.iter().map(|(_, length)| length).sum();
         let bytes = body.len() as u64 + lengths;
         let key = blob(entry.parts.key());
@@ -125,4 +127,10 @@ impl<'a> Writing<'a> {
             .execute(params![self.entries, self.bytes])?;
         Ok(self.change.commit()?)
     }
+}
+
+/// A value as bytes, which are usually few.
+fn encoded(value: &impl Serialize) -> Vec<u8> {
+    let buffer = Vec::with_capacity(USUAL_BYTES);
+    postcard::to_extend(value, buffer).expect("an entry in memory can be encoded")
 }

@@ -29,4 +29,4 @@ pub use eviction::{Evicted, Removed};
 pub use identities::{Identities, IdentityNote, IdentityWriter, TaskIdentity};
 pub use selection::{Chosen, Selection};
 pub use shared::{SharedFound, SharedResults};
-pub use store::{Found, KeptResults, Usage};
+pub use store::{Ended, Found, KeptResults, Usage};

@@ -2,8 +2,8 @@
 //!
 //! `entry` has a row for each key; one without a body was evicted. `holds` says which objects an
 //! entry needs, `place` which key the task at a position had last, `begun` which positions had a
-//! task that has not ended well, `file` the digests of the user's files. It does not know what a
-//! body says.
+//! task that was not kept and whether it ended well, `file` the digests of the user's files. It
+//! does not know what a body says.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::error::KeptError;
 use crate::limits;
 
 /// The version of the tables and of the bodies in them; an index of another one is emptied.
-const FORMAT: i64 = 4;
+const FORMAT: i64 = 5;
 
 const TABLES: &str = "
     CREATE TABLE entry (
@@ -38,7 +38,7 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
     CREATE INDEX held_by_entry ON holds (entry);
     CREATE TABLE place (place BLOB PRIMARY KEY, key BLOB NOT NULL) WITHOUT ROWID;
-    CREATE TABLE begun (place BLOB PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE begun (place BLOB PRIMARY KEY, ended INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE file (path TEXT PRIMARY KEY, stamp BLOB NOT NULL, digest BLOB NOT NULL)
         WITHOUT ROWID;
     CREATE TABLE total (bytes INTEGER NOT NULL, entries INTEGER NOT NULL);

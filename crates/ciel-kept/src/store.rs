@@ -47,6 +47,15 @@ pub enum Found {
     Nothing(RerunReason),
 }
 
+/// How a task has ended well whose result is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It, or a task beneath it, did what taking the result would not repeat.
+    Impurely = 1,
+    /// Its result cannot be kept.
+    Unkept = 2,
+}
+
 /// How much is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -244,10 +253,13 @@ impl KeptResults {
         }
         let mut query = self
             .index
-            .prepare_cached("SELECT 1 FROM begun WHERE place = ?1")?;
-        Ok(match query.exists(params![blob(place)])? {
-            true => RerunReason::NeverFinished,
-            false => RerunReason::New,
+            .prepare_cached("SELECT ended FROM begun WHERE place = ?1")?;
+        let ended = query.query_row(params![blob(place)], |row| row.get::<_, i64>(0));
+        Ok(match ended.optional()? {
+            None => RerunReason::New,
+            Some(ended) if ended == Ended::Impurely as i64 => RerunReason::Impure,
+            Some(ended) if ended == Ended::Unkept as i64 => RerunReason::NotKept,
+            Some(_) => RerunReason::NeverFinished,
         })
     }
 
@@ -303,9 +315,24 @@ impl KeptResults {
     pub fn begin(&mut self, places: &[Digest]) -> Result<(), KeptError> {
         let change = self.change()?;
         {
-            let mut add = change.prepare_cached("INSERT OR IGNORE INTO begun VALUES (?1)")?;
+            let mut add = change.prepare_cached("INSERT OR REPLACE INTO begun VALUES (?1, 0)")?;
             for place in places {
                 add.execute(params![blob(*place)])?;
+            }
+        }
+        Ok(change.commit()?)
+    }
+
+    /// Tasks at these places have ended well, and their results are not kept.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub fn note_unkept(&mut self, places: &[(Digest, Ended)]) -> Result<(), KeptError> {
+        let change = self.change()?;
+        {
+            let mut add = change.prepare_cached("INSERT OR REPLACE INTO begun VALUES (?1, ?2)")?;
+            for (place, ended) in places {
+                add.execute(params![blob(*place), *ended as i64])?;
             }
         }
         Ok(change.commit()?)

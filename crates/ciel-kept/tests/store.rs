@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_kept::{
-    Entry, Found, Input, KeptContent, KeptOutput, KeptResults, Parts, Printed, Removed, Selection,
+    Ended, Entry, Found, Input, KeptContent, KeptOutput, KeptResults, Parts, Printed, Removed,
+    Selection,
 };
 use ciel_model::{Digest, Form, FunctionCode, Reached, RerunReason, Site};
 use tempfile::TempDir;
@@ -160,6 +161,15 @@ fn miss_names_what_changed_since_the_last_result_at_the_same_position() {
         assert_eq!(found, Found::Nothing(reason));
     }
     assert_eq!(found(&kept, 3), Found::Nothing(RerunReason::New));
+    kept.begin(&[Digest(3)]).unwrap();
+    assert_eq!(found(&kept, 3), Found::Nothing(RerunReason::NeverFinished));
+    for (ended, reason) in [
+        (Ended::Impurely, RerunReason::Impure),
+        (Ended::Unkept, RerunReason::NotKept),
+    ] {
+        kept.note_unkept(&[(Digest(3), ended)]).unwrap();
+        assert_eq!(found(&kept, 3), Found::Nothing(reason));
+    }
     kept.begin(&[Digest(3)]).unwrap();
     assert_eq!(found(&kept, 3), Found::Nothing(RerunReason::NeverFinished));
     kept.keep(&[small(3)], 100).unwrap();

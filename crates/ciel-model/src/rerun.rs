@@ -30,6 +30,11 @@ pub enum RerunReason {
     ToolChanged(Arc<str>),
     /// The bytes of its result were removed, and a task needs them.
     BytesRemoved,
+    /// It ended well in an earlier run, but it or a task beneath it did what taking the result
+    /// would not repeat.
+    Impure,
+    /// It ended well in an earlier run with a result that cannot be kept.
+    NotKept,
 }
 
 /// As `ciel why` shows it.
@@ -48,6 +53,8 @@ impl fmt::Display for RerunReason {
             RerunReason::Evicted => f.write_str("evicted"),
             RerunReason::Damaged => f.write_str("kept result damaged"),
             RerunReason::BytesRemoved => f.write_str("bytes removed"),
+            RerunReason::Impure => f.write_str("impure"),
+            RerunReason::NotKept => f.write_str("not kept"),
             RerunReason::ToolChanged(name) => write!(f, "tool changed: {name}"),
         }
     }

@@ -228,6 +228,9 @@ impl Walk {
                 None if self.takes || task.given.is_marked => Fate::Taken,
                 None => Fate::ComputesAgain,
             },
+            Found::Nothing(reason @ (RerunReason::Impure | RerunReason::NotKept)) => {
+                Fate::Runs(reason)
+            }
             Found::Nothing(_) if task.gave.is_none() => Fate::Runs(RerunReason::NeverFinished),
             Found::Nothing(RerunReason::Evicted) => Fate::Runs(RerunReason::Evicted),
             Found::Nothing(RerunReason::Damaged) => Fate::Runs(RerunReason::Damaged),

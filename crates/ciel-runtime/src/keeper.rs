@@ -447,11 +447,15 @@ impl Keeper<'_> {
         let _ = self.identities.flush();
         let batch = self.batch.take();
         let ended = batch.entries.iter().map(|(entry, _)| entry.place);
-        let ended: FxHashSet<Digest> = ended.collect();
+        let unkept = batch.unkept.iter().map(|(place, _)| *place);
+        let ended: FxHashSet<Digest> = ended.chain(unkept).collect();
         let places = batch.places.into_iter();
         let unended: Vec<Digest> = places.filter(|place| !ended.contains(place)).collect();
         if !unended.is_empty() {
             self.with_store(|store| store.begin(&unended));
+        }
+        if !batch.unkept.is_empty() {
+            self.with_store(|store| store.note_unkept(&batch.unkept));
         }
         if !batch.entries.is_empty() {
             self.with_store(|store| store.keep(&batch.entries, seconds_now()));

@@ -188,7 +188,7 @@ def test_parent_is_kept_if_it_is_marked_or_all_beneath_it_may_be(tmp_path: Path)
     assert "marked 1" in run(tmp_path)[0]
     ran, _, told = run(tmp_path)
     assert "marked 1" not in ran
-    assert "marked: never finished" not in told
+    assert "never finished" not in told
     rest = {"unmarked", "leaf", "above", "never", "catches", "broken"}
     assert functions(run(tmp_path, "--kept")[0]) == rest
 
@@ -283,3 +283,36 @@ def test_tool_of_a_command_beneath_a_parent_counts(
     (folders[0] / "tool").chmod(0o755)  # It is the first of the path now.
     ran, printed, told = run(tmp_path, "--kept")
     assert (sorted(ran), "one" in printed) == (["command", "parent"], True)
+
+
+UNSETTLED = """
+import sys
+
+import ciel
+
+
+@ciel.task
+def leaf(n):
+    print("ran leaf", n, file=sys.stderr)
+    return ciel.sh("echo {n}", n=n).result()
+
+
+@ciel.task
+def holding(n):
+    print("ran holding", n, file=sys.stderr)
+    return [leaf.spawn(n), leaf.spawn(n + 1)]
+
+
+def main():
+    return [future.result() for future in holding.spawn(1).result()]
+"""
+
+
+def test_result_that_contains_futures_is_not_kept_and_says_so(tmp_path: Path) -> None:
+    """It was reported as never finished; what the futures stand for is kept."""
+    (tmp_path / "job.py").write_text(UNSETTLED)
+    printed = run(tmp_path)[1]
+    for _ in range(2):
+        ran, again, told = run(tmp_path, "--kept")
+        assert (ran, again) == (["holding 1"], printed)
+        assert "2 of 3 kept; holding: not kept" in told

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ciel_kept::Entry;
+use ciel_kept::{Ended, Entry};
 use ciel_model::Digest;
 
 /// How long the first of a batch waits for others.
@@ -30,6 +30,8 @@ pub(super) struct Batch {
     pub(super) entries: Vec<(Entry, Vec<PathBuf>)>,
     /// Positions of tasks that began and are not written down as such.
     pub(super) places: Vec<Digest>,
+    /// Positions of tasks that ended well and are not kept.
+    pub(super) unkept: Vec<(Digest, Ended)>,
     /// Places whose tasks have taken a result that was kept for another place or by another key.
     pub(super) taken: Vec<(Digest, Digest)>,
     times: Option<Times>,
@@ -86,7 +88,7 @@ impl Batch {
     }
 
     fn length(&self) -> usize {
-        self.entries.len() + self.places.len() + self.taken.len()
+        self.entries.len() + self.places.len() + self.unkept.len() + self.taken.len()
     }
 }
 

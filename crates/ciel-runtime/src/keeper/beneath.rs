@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ciel_engine::ResultQuery;
-use ciel_kept::{Entry, KeptContent, KeptOutput, KeptResults};
-use ciel_model::{Digest, FileRead, FunctionCode, Name, RerunReason, Site};
+use ciel_kept::{Ended, Entry, KeptContent, KeptOutput, KeptResults};
+use ciel_model::{Digest, FileRead, FunctionCode, Keeping, Name, RerunReason, Site};
 
 use super::parts::stamp_of;
 use super::subtrees::{Done, Gave, GivenOutput, Resolved, Subtree};
@@ -70,6 +70,9 @@ impl Keeper<'_> {
         let task = ended.label.name;
         let follows = self.subtrees.follows(task);
         if begun.is_none() && !follows {
+            if ended.descriptor.keeping != Keeping::Never {
+                self.note_unkept(Digest(task.0), ended.is_harmless);
+            }
             return self.clear(Digest(task.0));
         }
         self.read_outputs(&mut ended);
@@ -97,8 +100,24 @@ impl Keeper<'_> {
         }
         match (begun, Subtree::of(task, &done)) {
             (Some(begun), Some(subtree)) => self.keep(begun, &ended, &subtree),
-            _ => self.clear(Digest(task.0)),
+            (Some(begun), None) => self.leave(place_of(&begun.label), true),
+            (None, _) => self.clear(Digest(task.0)),
         }
+    }
+
+    /// The result of a task that ended well is not kept.
+    fn leave(&mut self, place: Digest, is_harmless: bool) {
+        self.note_unkept(place, is_harmless);
+        self.clear(place);
+    }
+
+    fn note_unkept(&mut self, place: Digest, is_harmless: bool) {
+        let ended = match is_harmless {
+            true => Ended::Unkept,
+            false => Ended::Impurely,
+        };
+        self.batch.unkept.push((place, ended));
+        self.expect_batch();
     }
 
     /// Reads the files that a task gave, before those that take them are looked at.
@@ -124,7 +143,7 @@ impl Keeper<'_> {
         for (task, subtree) in resolved {
             match (self.unresolved.remove(&task), subtree) {
                 (Some((begun, ended)), Some(subtree)) => self.keep(begun, &ended, &subtree),
-                (Some((begun, _)), None) => self.clear(place_of(&begun.label)),
+                (Some((begun, _)), None) => self.leave(place_of(&begun.label), true),
                 (None, _) => {}
             }
         }
@@ -137,7 +156,7 @@ impl Keeper<'_> {
         let outputs = subtree.outputs.as_ref().filter(|_| subtree.is_harmless);
         let sources = self.sources_of(&parts.pieces, subtree);
         let (Some(outputs), Some(beneath)) = (outputs, sources) else {
-            return self.clear(place);
+            return self.leave(place, subtree.is_harmless);
         };
         // Of bytes that are gone the digests are kept.
         let files = self.files_of(begun.label.name, outputs).unwrap_or_default();

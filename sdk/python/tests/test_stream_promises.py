@@ -219,3 +219,18 @@ def test_stream_hints_of_skywriting_choose_the_modes_of_readers(tmp_path: Path) 
     ended = jobs.command(tmp_path, "run", "-j2", "job.sw")
     assert ended.status == 0, ended.talk
     assert ended.printed.decode().split() == list("abcdef"), ended.printed
+
+
+LIBRARY = """
+include "stdinout";
+made = stdinout_stream([], ["sh", "-c", "echo a; read line < gate; echo b"]);
+return text(stdinout([made], ["sh", "-c", "echo go > gate; cat"]));
+"""
+
+
+def test_stdinout_stream_of_skywriting_is_read_while_it_is_written(tmp_path: Path) -> None:
+    """The function of the library made no stream, as if a task could not read one."""
+    os.mkfifo(tmp_path / "gate")
+    (tmp_path / "job.sw").write_text(LIBRARY)
+    ended = jobs.command(tmp_path, "run", "-j2", "job.sw")
+    assert ended.printed == b'"a\\nb\\n"\n', ended.talk

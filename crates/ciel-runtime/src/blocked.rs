@@ -96,7 +96,9 @@ impl fmt::Display for Blocked {
             Blocked::Removed { path, .. } => {
                 write!(f, "{} is missing: it was removed", path.display())
             }
-            Blocked::ObjectLost { what } => write!(f, "a file of the run is missing: {what}"),
+            Blocked::ObjectLost { what } => {
+                write!(f, "a file of the run is missing or has changed: {what}")
+            }
         }
     }
 }

@@ -52,6 +52,15 @@ impl ObjectError {
         }
     }
 
+    /// Whether somebody has written to the file of an object, or has removed it.
+    pub(crate) fn is_of_changed_bytes(&self) -> bool {
+        use StoreError::{ChangedObject, DamagedObject};
+        matches!(
+            self,
+            ObjectError::Store(DamagedObject { .. } | ChangedObject { .. })
+        )
+    }
+
     /// The failure of the task that wanted it. It hinders a run that is recorded, so the machines
     /// must be free.
     pub(crate) fn failure(&self, engine: &Engine, task: &Label) -> Failure {

@@ -32,6 +32,7 @@ use crate::objects;
 use crate::ordered_files;
 use crate::output;
 use crate::pipes::Pipes;
+use crate::references::reference;
 use crate::room::NoRoom;
 use crate::spawning::{ProcessEvent, Spawning};
 use crate::streams::{Carried, Outlets};
@@ -357,6 +358,7 @@ fn conclude(
             return Err(ended_early(assignment, plan, (desk, pipes), *failure));
         }
     };
+    check_inputs(assignment, desk)?;
     if status != Status::Code(0) {
         let ended = Ended::Badly(status);
         return Err(Box::new(failed(assignment, plan, desk, pipes, ended)));
@@ -387,6 +389,26 @@ fn conclude(
         written,
         text,
     })
+}
+
+/// What a command reads must stay as it is: others read it, too.
+fn check_inputs(assignment: &Assignment, desk: &TaskWorkspace<'_>) -> Failed<()> {
+    let Some(index) = desk.changed_input() else {
+        return Ok(());
+    };
+    let arguments = arguments_of(assignment);
+    let named = words::named_inputs(&arguments).into_iter();
+    let mut named = named.filter(|(_, value)| reference(value) == Some(index));
+    let input = match named.next() {
+        Some((name, _)) => format!("its input {name:?}"),
+        None => format!("its input {}", index + 1),
+    };
+    let message = format!(
+        "{input} was overwritten or removed while it ran, by it or by another task that reads it"
+    );
+    let hint = "the file of a result must stay as it is: write to an output, or to a copy";
+    let failure = Failure::new(FailureKind::TaskError, assignment.label.clone(), message);
+    Err(Box::new(failure.with_hint(hint)))
 }
 
 /// The bytes printed, as far as they can be kept with the result.

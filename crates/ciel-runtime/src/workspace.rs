@@ -171,6 +171,15 @@ impl<'a> TaskWorkspace<'a> {
         }
     }
 
+    /// The first input whose file is not what it was when the process began.
+    pub(crate) fn changed_input(&self) -> Option<usize> {
+        let is_changed = |value: &Value<Handle>| {
+            let trouble = objects::whole_path(self.engine, &value.content).err();
+            trouble.is_some_and(|trouble| trouble.is_of_changed_bytes())
+        };
+        self.inputs.iter().position(is_changed)
+    }
+
     /// What was printed, of a task whose result may be kept or is checked; none if that is
     /// `bytes_max` or more.
     pub(crate) fn printed_bytes(&self, bytes_max: u64) -> Option<Bytes> {

@@ -2,8 +2,8 @@
 //!
 //! It does not know what a file is for. Read next: `objects`.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use ciel_model::{Digest, Hasher};
 
@@ -22,6 +22,36 @@ pub(crate) struct Content {
     pub(crate) is_verified: bool,
     /// Whether the file is in the folder that is in memory.
     pub(crate) in_memory: bool,
+    /// Which file it was and when it was last written to, if that is known for sure.
+    pub(crate) stamp: Option<Stamp>,
+}
+
+/// Which file it is, and when it was last written to: whoever writes to it in place, or puts
+/// another one in its place, changes that. Other names and permissions do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    inode: u64,
+    written_s: i64,
+    written_ns: i64,
+}
+
+impl Stamp {
+    /// Of an open file.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(crate) fn of(file: &File) -> std::io::Result<Stamp> {
+        file.metadata().map(|metadata| Stamp::told(&metadata))
+    }
+
+    /// Of a file of which this is known.
+    pub(crate) fn told(metadata: &Metadata) -> Stamp {
+        Stamp {
+            inode: metadata.ino(),
+            written_s: metadata.mtime(),
+            written_ns: metadata.mtime_nsec(),
+        }
+    }
 }
 
 impl Content {
@@ -33,6 +63,7 @@ impl Content {
             digest,
             is_verified: true,
             in_memory: false,
+            stamp: None,
         }
     }
 
@@ -44,12 +75,13 @@ impl Content {
             digest,
             is_verified: digest.is_none(),
             in_memory: false,
+            stamp: None,
         }
     }
 
-    /// The digest with which the file has to be compared before it is used.
-    pub(crate) fn unverified(&self) -> Option<Digest> {
-        self.digest.filter(|_| !self.is_verified)
+    /// Whether the file, which has that stamp, may be used without a look at its bytes.
+    pub(crate) fn trusts(&self, stamp: Stamp) -> bool {
+        self.is_verified && self.stamp.is_none_or(|known| known == stamp)
     }
 }
 

@@ -16,13 +16,14 @@ use ciel_model::{Digest, Hasher};
 use memmap2::Mmap;
 
 use crate::budget::Budget;
-use crate::content::{Content, digest_of};
+use crate::content::{Content, Stamp, digest_of};
 use crate::counts::Kind;
 use crate::digests::{Digests, Part};
 use crate::directory::Directory;
 use crate::error::StoreError;
 use crate::limits::DIGEST_AT_COMMIT_BYTES_MAX;
 use crate::memory_folder::{MemoryFolder, MemoryUse};
+use crate::network;
 use crate::scratch::{Finished, Scratch};
 use crate::store::{Draft, ObjectStore};
 use crate::values::{Location, LostObject, Object, ObjectName, Place};
@@ -37,6 +38,8 @@ pub struct FileObjects {
     /// For a later process of the run, if there may be one.
     pub(crate) digests: Arc<Digests>,
     survives_power_failure: AtomicBool,
+    /// The times of files are not those of another machine, which it may tell late or rounded.
+    has_stamps: bool,
     contents: Mutex<HashMap<ObjectName, Content>>,
 }
 
@@ -48,6 +51,7 @@ impl FileObjects {
         digests: Arc<Digests>,
     ) -> FileObjects {
         FileObjects {
+            has_stamps: network::kind_at(directory.path()).is_none(),
             directory,
             memory: OnceLock::new(),
             scratch,
@@ -103,8 +107,8 @@ impl FileObjects {
         digest_of(&file).map_err(|source| directory.system("read", name, source))
     }
 
-    /// The file of an object, after a check that it exists and has its length.
-    fn file_of(&self, name: ObjectName, content: Content) -> Result<File, StoreError> {
+    /// The file of an object, after a check that it exists and has its length, and its stamp.
+    fn file_of(&self, name: ObjectName, content: Content) -> Result<(File, Stamp), StoreError> {
         let expected = content.length;
         let damaged = |found| StoreError::DamagedObject {
             name,
@@ -117,37 +121,56 @@ impl FileObjects {
             other => other?,
         };
         let metadata = file.metadata();
-        let found = metadata
-            .map_err(|source| self.unreadable(name, source))?
-            .len();
-        match found == expected {
-            true => Ok(file),
-            false => Err(damaged(Some(found))),
+        let metadata = metadata.map_err(|source| self.unreadable(name, source))?;
+        match metadata.len() == expected {
+            true => Ok((file, Stamp::told(&metadata))),
+            false => Err(damaged(Some(metadata.len()))),
         }
     }
 
-    /// The file of an object, verified if this is its first use.
+    /// The file of an object, verified if this is its first use, or if it was written to since the
+    /// last time.
     fn used_file(&self, name: ObjectName) -> Result<File, StoreError> {
         let content = self.content(name)?;
-        let file = self.file_of(name, content)?;
-        if let Some(digest) = content.unverified() {
-            self.compare(name, &file, digest)?;
+        let (file, stamp) = self.file_of(name, content)?;
+        if !content.trusts(stamp) {
+            self.compare(name, (&file, stamp), content.digest)?;
         }
         Ok(file)
     }
 
     /// Discards an object whose bytes have changed, so that the next process of the run finds it
-    /// missing.
-    fn compare(&self, name: ObjectName, file: &File, digest: Digest) -> Result<(), StoreError> {
+    /// missing. Without a digest nobody can tell that they have not.
+    fn compare(
+        &self,
+        name: ObjectName,
+        (file, stamp): (&File, Stamp),
+        digest: Option<Digest>,
+    ) -> Result<(), StoreError> {
         let found = digest_of(file).map_err(|source| self.unreadable(name, source))?;
-        if found != digest {
+        if digest != Some(found) {
             self.release(name)?;
             return Err(StoreError::ChangedObject { name });
         }
         if let Some(content) = self.contents().get_mut(&name) {
             content.is_verified = true;
+            content.stamp = self.has_stamps.then_some(stamp);
         }
         Ok(())
+    }
+
+    /// The stamp of a file that is or becomes an object; none where it cannot be relied on.
+    pub(crate) fn stamp_of(
+        &self,
+        directory: &Directory,
+        name: &str,
+    ) -> Result<Option<Stamp>, StoreError> {
+        if !self.has_stamps {
+            return Ok(None);
+        }
+        let stamp = directory.open_file(name).map(|file| Stamp::of(&file))?;
+        let stamp = stamp.map_err(|source| directory.system("look at", name, source))?;
+        Ok(Some(stamp))
     }
 
     fn unreadable(&self, name: ObjectName, source: std::io::Error) -> StoreError {
@@ -184,10 +207,16 @@ impl FileObjects {
                 .remove_file(&finished.name)?;
             return Ok(object);
         }
-        self.move_in_place(finished, &name.to_string())
+        let stamp = self
+            .stamp_of(self.scratch.directory_of(finished), &finished.name)
+            .and_then(|stamp| {
+                self.move_in_place(finished, &name.to_string())
+                    .map(|()| stamp)
+            })
             .inspect_err(|_| self.refund(kind, finished))?;
         let content = Content {
             in_memory: finished.in_memory,
+            stamp,
             ..Content::written(length, kind, digest)
         };
         contents.insert(name, content);
@@ -325,10 +354,10 @@ impl ObjectStore for FileObjects {
 
     fn verify(&self, name: ObjectName) -> Result<(), StoreError> {
         let content = self.content(name)?;
-        let file = self.file_of(name, content)?;
-        match content.digest {
-            Some(digest) => self.compare(name, &file, digest),
-            None => Ok(()),
+        let (file, stamp) = self.file_of(name, content)?;
+        match content.digest.is_some() || !content.trusts(stamp) {
+            true => self.compare(name, (&file, stamp), content.digest),
+            false => Ok(()),
         }
     }
 

@@ -34,8 +34,10 @@ impl FileObjects {
             let (name, expected) = (object.name, object.length);
             match self.found(name)? {
                 Some((in_memory, length)) if length == expected && !changed.contains(&name) => {
+                    let directory = self.directory_for(in_memory);
                     let found = Content {
                         in_memory,
+                        stamp: self.stamp_of(directory, &name.to_string())?,
                         ..Content::found(length, object.digest)
                     };
                     self.count_in(name, found);

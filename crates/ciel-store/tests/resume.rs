@@ -1,6 +1,8 @@
 //! Runs that did not come to their end: who may take them up, and what is still there.
 
 use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -324,10 +326,54 @@ fn object_that_was_not_compared_at_the_resume_is_compared_at_its_first_use() {
     assert_eq!(error.code(), "store.changed-object");
     // The next process of the run finds it missing and has it recomputed.
     assert!(!object_path(&run, names[1]).exists());
-    // What was compared once is trusted from then on.
+    // What was compared once is compared again when somebody has written to it.
     assert_eq!(&*run.objects().map(names[0]).unwrap(), b"whole");
     flip(&object_path(&run, names[0]));
-    assert!(run.objects().map(names[0]).is_ok());
+    let error = run.objects().map(names[0]).unwrap_err();
+    assert_eq!(error.code(), "store.changed-object");
+}
+
+/// Writes to the file of an object in place, so long after the beginning of time: an hour that is
+/// told apart from others on every system.
+fn overwrite(path: &std::path::Path, bytes: &[u8], after: Duration) {
+    let mut permissions = fs::metadata(path).unwrap().permissions();
+    permissions.set_mode(0o600);
+    fs::set_permissions(path, permissions).unwrap();
+    let mut file = fs::File::options().write(true).open(path).unwrap();
+    file.write_all(bytes).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + after).unwrap();
+}
+
+/// A process trusted what it had written, so a reader got other bytes than the task had made, if a
+/// task of root or of the same user overwrote its input.
+#[test]
+fn object_that_is_overwritten_in_place_is_found_at_its_next_use() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    let (run, written) = run_with_two_objects(&state);
+    let [first, second] = written.map(|object| object.name);
+    overwrite(&object_path(&run, first), b"whole", Duration::ZERO);
+    assert_eq!(&*run.objects().map(first).unwrap(), b"whole", "same bytes");
+    for name in [first, second] {
+        overwrite(&object_path(&run, name), b"whale", Duration::from_secs(1));
+        let error = run.objects().share(name).unwrap_err();
+        assert_eq!(error.code(), "store.changed-object");
+        assert!(!object_path(&run, name).exists());
+    }
+}
+
+/// Without a digest nobody can tell that the bytes are still the same.
+#[test]
+fn object_without_a_digest_is_lost_as_soon_as_somebody_has_written_to_it() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    let run = RunFolder::create(&state, "run", u64::MAX).unwrap();
+    let object = run.objects().put(ObjectName(1), b"whole").unwrap();
+    assert_eq!(object.digest, None, "the run is not recorded");
+    assert!(run.objects().verify(object.name).is_ok());
+    overwrite(&object_path(&run, object.name), b"whale", Duration::ZERO);
+    let error = run.objects().verify(object.name).unwrap_err();
+    assert_eq!(error.code(), "store.changed-object");
 }
 
 #[test]

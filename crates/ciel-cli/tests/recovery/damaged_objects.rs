@@ -4,10 +4,11 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::broken_off::BrokenOff;
+use crate::broken_off::{BrokenOff, at_the_gate, only_run, run_folder};
 use crate::damage::flip;
+use crate::support::Place;
 use crate::support::random::Random;
-use crate::{expect_well, output};
+use crate::{expect_told, expect_well, output};
 
 /// Rounds, each with a seed of its own.
 const ROUNDS: u64 = 8;
@@ -39,6 +40,37 @@ fn files_of(broken: &BrokenOff) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = listed.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths
+}
+
+/// A process trusted what it had written itself: a file that was damaged under a live run was
+/// found if its length was another one, and read if not.
+#[test]
+fn results_damaged_while_the_run_lives_stop_it_and_are_recomputed() {
+    for seed in 0..ROUNDS {
+        let place = Place::new();
+        let (gate, live) = at_the_gate(&place, &[], "");
+        let run = only_run(&place, ".ciel");
+        let objects = run_folder(&place, ".ciel", &run).join("objects");
+        let mut random = Random::new(seed);
+        let mut paths: Vec<PathBuf> = fs::read_dir(&objects)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        paths.sort();
+        let damaged = paths.iter().map(|path| damage(path, &mut random));
+        eprintln!("seed {seed}: {:?}", damaged.collect::<Vec<_>>());
+        fs::write(objects.join("foreign"), "not of this run").unwrap();
+        gate.release(2);
+        let ended = live.end();
+        let words = [
+            "a file of the run is missing or has changed: ",
+            &run,
+            "recomputes it",
+        ];
+        expect_told(&ended, 1, &words);
+        let ended = place.run(&["resume"]);
+        expect_well(&ended, &output());
+    }
 }
 
 #[test]

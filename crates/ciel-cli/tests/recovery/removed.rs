@@ -64,7 +64,14 @@ fn live_run_without_its_journal_stops_and_says_that_it_cannot_be_resumed() {
 fn live_run_without_its_objects_stops_and_makes_them_again_later() {
     let (place, run, ended) = robbed_while_it_lives("objects");
     let hint = format!("`ciel resume {run}`");
-    expect_told(&ended, 1, &["a file of the run is missing: object ", &hint]);
+    expect_told(
+        &ended,
+        1,
+        &[
+            "a file of the run is missing or has changed: object ",
+            &hint,
+        ],
+    );
     let runs = place.run(&["runs"]);
     assert!(runs.stdout.contains("can be resumed"), "{}", runs.stdout);
     let ended = place.run(&["resume"]);

@@ -3,7 +3,7 @@
 //! Plain values; nothing is decided here. Read next: `host`, for what is answered at once.
 
 use ciel_engine::Begun;
-use ciel_model::{AttemptNumber, Handle, Label, Name, Options, TaskKey};
+use ciel_model::{Handle, Label, Name, Options, TaskKey};
 use ciel_node::AttemptKey;
 use ciel_protocol::wire::{EngineMessage, WorkerMessage};
 
@@ -89,8 +89,8 @@ pub enum WorkerExitReason {
 pub struct Overdrawn {
     /// The name of its task.
     pub task: Name,
-    /// Which try of it.
-    pub attempt: AttemptNumber,
+    /// The tag of its start, which its files are named by.
+    pub tag: u32,
     /// What the failure says.
     pub message: String,
     /// What the user can do.

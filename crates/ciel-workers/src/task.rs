@@ -102,8 +102,7 @@ impl WorkerTask {
 
     /// Whether that is said of its attempt.
     pub(crate) fn is(&self, overdrawn: &Overdrawn) -> bool {
-        let attempt = (self.label().name, self.assignment.attempt);
-        attempt == (overdrawn.task, overdrawn.attempt)
+        (self.label().name, self.tag) == (overdrawn.task, overdrawn.tag)
     }
 
     pub(crate) fn label(&self) -> &Label {

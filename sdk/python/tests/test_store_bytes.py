@@ -91,3 +91,35 @@ def test_session_refuses_what_does_not_fit(tmp_path: Path) -> None:
         assert len(kept.result()) == 1000
         with pytest.raises(ciel.CielError, match="does not fit into the 2.0 MiB of disk"):
             session.submit(large).result()
+
+
+ENDLESS = """
+from pathlib import Path
+
+import ciel
+
+@ciel.task(joined=True, stream=ciel.stream(mode="no_stream"))
+def endless():
+    for _ in range(64):
+        yield bytes(1 << 20)
+    Path("gate").read_text()
+
+@ciel.task
+def count(given: ciel.Reading[bytes]) -> int:
+    with given.open() as file:
+        return len(file.read())
+
+def main():
+    return count.spawn(endless.spawn().stream()).result()
+"""
+
+
+def test_generator_that_writes_without_end_is_ended_when_there_is_no_room(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "gate")
+    options = ("-j2", "--store-memory=0", "--store-bytes=10M")
+    ended = jobs.end_of(jobs.start(jobs.write(tmp_path, ENDLESS), options=options))
+    assert ended.status == 1
+    assert "error: endless@" in ended.talk, ended.talk
+    told = "MiB so far, which does not fit into the 10.0 MiB of disk that the run may take"
+    assert told in ended.talk, ended.talk
+    assert "hint: allow more with --store-bytes" in ended.talk, ended.talk

@@ -185,7 +185,7 @@ impl Workers {
             // As in `dismiss_all`.
             let _ = commands.send(Input::Overdrawn(Box::new(Overdrawn {
                 task: Name(written.task),
-                attempt: AttemptNumber(written.attempt),
+                tag: written.attempt,
                 message: no_room.to_string(),
                 hint: room::HINT.to_string(),
             })));

@@ -1,6 +1,6 @@
 //! A worker that runs several tasks at once.
 
-use ciel_model::{AttemptNumber, Name};
+use ciel_model::Name;
 use ciel_protocol::wire::{Hello, PoolPolicy};
 use ciel_workers::{Input, Overdrawn};
 
@@ -133,10 +133,10 @@ fn memory_of_the_process_is_compared_with_what_all_tasks_declared() {
 }
 
 /// What the first of two tasks of a worker is told of itself, which is ended with its process.
-fn overdrawn(action: u64, number: u32) -> Input {
+fn overdrawn(action: u64, tag: u32) -> Input {
     Input::Overdrawn(Box::new(Overdrawn {
         task: Name::of_root(b"test").spawn(action),
-        attempt: AttemptNumber(number),
+        tag,
         message: "it wrote too much".to_string(),
         hint: "write less".to_string(),
     }))
@@ -148,10 +148,10 @@ fn task_without_room_fails_with_its_process_and_those_beside_it_run_again() {
     world.spawn(task());
     world.spawn(task());
     world.look();
-    world.give(0, overdrawn(0, 1));
-    world.give(0, overdrawn(2, 0));
+    world.give(0, overdrawn(0, 2));
+    world.give(0, overdrawn(2, 1));
     assert_eq!(world.look(), "", "none of its attempts");
-    world.give(0, overdrawn(0, 0));
+    world.give(0, overdrawn(0, 1));
     let (failed, lost) = (
         "[failed: it wrote too much]",
         "[lost: its worker ended with exit status 1]",

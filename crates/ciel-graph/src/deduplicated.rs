@@ -4,9 +4,7 @@
 //! would have to do the same at their own positions, so each runs separately. It does not know what
 //! a call means; two are equal when their keys are. Read next: `settle`.
 
-use std::sync::Arc;
-
-use ciel_model::{CallKey, Micros, ObjectKey, TaskKey};
+use ciel_model::{CallKey, Digest, Micros, ObjectKey, TaskKey};
 
 use crate::event::{Action, StrandChange};
 use crate::graph::{Call, Graph};
@@ -24,7 +22,7 @@ impl Graph {
     ) -> bool {
         let task = &self.tasks[&key];
         let inputs = task.inputs.iter().map(|input| self.objects.target(*input));
-        let call = Arc::new(CallKey::of(&task.descriptor, inputs));
+        let call = CallKey::digest_of(&task.descriptor, inputs);
         let Some(Call {
             task: leader,
             outputs,
@@ -51,16 +49,16 @@ impl Graph {
         true
     }
 
-    fn register_call(&mut self, call: Arc<CallKey>, key: TaskKey) {
-        let outputs = self.tasks[&key].outputs.clone();
+    fn register_call(&mut self, call: Digest, key: TaskKey) {
+        let outputs = self.tasks[&key].outputs.as_slice().into();
         let entry = Call { task: key, outputs };
         let (tasks, objects) = (&self.tasks, &self.objects);
-        let can_be_shared = |_: &Arc<CallKey>, call: &Call| {
+        let can_be_shared = |_: &Digest, call: &Call| {
             let exists = |output: &ObjectKey| objects.get(*output).is_some();
             tasks.contains_key(&call.task) || call.outputs.iter().all(exists)
         };
-        self.calls.insert_among(call.clone(), entry, can_be_shared);
-        self.task_mut(key).call = Some(call);
+        self.calls.insert_among(call, entry, can_be_shared);
+        self.task_mut(key).call = Some(Box::new(call));
     }
 
     /// The twins get what the leader got; done first, while all is in the table.

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ciel_model::{
-    AttemptNumber, CallKey, Failure, FailureKind, Handle, HashTrie, KeyTable, Mark, Micros,
+    AttemptNumber, Digest, Failure, FailureKind, Handle, HashTrie, KeyTable, Mark, Micros,
     ObjectKey, SerialOrder, TaskKey,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -43,7 +43,7 @@ pub struct Graph {
     pub(crate) objects: Objects,
     pub(crate) next_task: u64,
     /// Outputs of pure calls made so far, by the identity of the call.
-    pub(crate) calls: HashTrie<Arc<CallKey>, Call>,
+    pub(crate) calls: HashTrie<Digest, Call>,
     pub(crate) deadlines: BTreeSet<(Micros, TaskKey)>,
     /// The references that running tasks watch.
     pub(crate) watches: FxHashMap<TaskKey, FxHashSet<Handle>>,
@@ -81,7 +81,7 @@ pub struct Graph {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Call {
     pub(crate) task: TaskKey,
-    pub(crate) outputs: Vec<ObjectKey>,
+    pub(crate) outputs: Box<[ObjectKey]>,
 }
 
 impl Graph {

@@ -4,8 +4,8 @@ use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use ciel_model::{
-    AttemptNumber, CallKey, Descriptor, Fact, Failure, Handle, InputMode, Label, Mark, Micros,
-    Name, ObjectKey, Rare, RerunReason, Segmented, StrandKey, TaskKey, Usual,
+    AttemptNumber, Descriptor, Digest, Fact, Failure, Handle, InputMode, Label, Mark, Micros, Name,
+    ObjectKey, Rare, RerunReason, Segmented, StrandKey, TaskKey, Usual,
 };
 use rustc_hash::FxHashSet;
 
@@ -114,8 +114,8 @@ pub(crate) struct Task {
     pub(crate) outputs: Vec<ObjectKey>,
     /// No retry of its spawner spawns it once more and not what was spawned before it.
     pub(crate) is_spawned_once: bool,
-    /// The key under which equal calls find it, if pure.
-    pub(crate) call: Option<Arc<CallKey>>,
+    /// The digest of the key under which equal calls find it, if pure.
+    pub(crate) call: Option<Box<Digest>>,
     /// Microseconds it ran in this attempt, up to its last suspension.
     pub(crate) ran_us: Micros,
     pub(crate) story: Story,

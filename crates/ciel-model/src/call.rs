@@ -5,12 +5,13 @@
 //! names the part. It does not know what a payload means. Read next: `code`, `payload`.
 
 use std::fmt;
+use std::hash::Hash;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::code::{CodeIdentity, FunctionCode};
-use crate::digest::Digest;
+use crate::digest::{Digest, Hasher};
 use crate::members::Members;
 use crate::payload::Payload;
 use crate::reference::ObjectKey;
@@ -70,18 +71,38 @@ pub enum Reason {
 impl CallKey {
     /// The key of a call of which the inputs are these objects.
     pub fn of(descriptor: &Descriptor, inputs: impl IntoIterator<Item = ObjectKey>) -> CallKey {
+        CallKey::with(descriptor, descriptor.payload.members(), inputs)
+    }
+
+    fn with(
+        descriptor: &Descriptor,
+        members: Members,
+        inputs: impl IntoIterator<Item = ObjectKey>,
+    ) -> CallKey {
         CallKey {
             code: descriptor.code.clone(),
             call: Invocation {
                 executor: descriptor.executor.clone(),
                 arguments: descriptor.payload.digest(),
-                members: descriptor.payload.members().clone(),
+                members,
                 outputs: descriptor.outputs,
                 lazy: descriptor.options.lazy,
                 live: descriptor.options.live,
             },
             inputs: inputs.into_iter().collect(),
         }
+    }
+
+    /// The digest of the key of a call: calls with the same one are equal. It means something
+    /// within one version of this program only.
+    pub fn digest_of(
+        descriptor: &Descriptor,
+        inputs: impl IntoIterator<Item = ObjectKey>,
+    ) -> Digest {
+        let key = CallKey::with(descriptor, Members::default(), inputs);
+        let mut hasher = Hasher::default();
+        key.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The first part in which `now` differs from this key; none if they are equal. `payload` is
@@ -169,7 +190,13 @@ mod tests {
         let key = |descriptor: &Descriptor, inputs: &[u64]| {
             CallKey::of(descriptor, inputs.iter().copied().map(ObjectKey))
         };
-        key(&descriptor(), &[3, 4]).diff(&key(changed, inputs), &changed.payload)
+        let digest = |descriptor: &Descriptor, inputs: &[u64]| {
+            CallKey::digest_of(descriptor, inputs.iter().copied().map(ObjectKey))
+        };
+        let reason = key(&descriptor(), &[3, 4]).diff(&key(changed, inputs), &changed.payload);
+        let same = digest(&descriptor(), &[3, 4]) == digest(changed, inputs);
+        assert_eq!(same, reason.is_none());
+        reason
     }
 
     /// A change of a descriptor, and the part that is to be named.

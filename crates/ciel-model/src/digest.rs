@@ -59,6 +59,17 @@ impl Hasher {
     }
 }
 
+/// Takes what a value says of itself for maps; two values with one digest are equal.
+impl std::hash::Hasher for Hasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        Hasher::finish(self).0 as u64
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

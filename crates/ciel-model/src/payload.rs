@@ -17,19 +17,14 @@ use crate::members::{Members, name_at};
 pub struct Payload {
     bytes: Bytes,
     digest: Digest,
-    members: Members,
 }
 
 impl Payload {
     /// Takes the bytes without a copy, and reads them once.
     pub fn new(bytes: impl Into<Bytes>) -> Payload {
         let bytes = bytes.into();
-        let (digest, members) = (Digest::of(&bytes), Members::of(&bytes));
-        Payload {
-            bytes,
-            digest,
-            members,
-        }
+        let digest = Digest::of(&bytes);
+        Payload { bytes, digest }
     }
 
     /// Of the bytes.
@@ -37,9 +32,9 @@ impl Payload {
         self.digest
     }
 
-    /// Its arguments, as far as they can be compared one by one.
-    pub fn members(&self) -> &Members {
-        &self.members
+    /// Its arguments, as far as they can be compared one by one; reads all of it.
+    pub fn members(&self) -> Members {
+        Members::of(&self.bytes)
     }
 
     /// The name of the argument at a place, if the payload has named arguments.

@@ -61,8 +61,8 @@ impl Node {
             self.computation.pop();
         };
         let ready = &self.queued[&first];
-        let fits = matches!(&ready.class, Class::Pooled(wanted) if wanted == pool)
-            && ready.resources == *resources
+        let fits = matches!(&ready.need.class, Class::Pooled(wanted) if wanted == pool)
+            && ready.need.resources == *resources
             && ready.resumed.is_none()
             && !(ready.is_limited && self.keeps_strands(*worker));
         if !fits {
@@ -98,8 +98,8 @@ impl Node {
         let worker = *worker;
         let pool = self.pools.workers.get(&worker).map(|worker| &worker.pool);
         let fits = |ready: &Ready| {
-            matches!(&ready.class, Class::Pooled(wanted) if Some(wanted) == pool)
-                && ready.resources == *resources
+            matches!(&ready.need.class, Class::Pooled(wanted) if Some(wanted) == pool)
+                && ready.need.resources == *resources
                 && ready.resumed.is_none()
         };
         if self.queued.get(&attempt).is_some_and(|ready| fits(ready))

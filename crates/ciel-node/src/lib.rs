@@ -8,6 +8,7 @@ mod attempts;
 mod check;
 mod event;
 mod lending;
+mod need;
 mod node;
 mod pool;
 mod queue;

@@ -1,12 +1,14 @@
 //! The node's door: what is offered, what is placed where.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use ciel_model::{Class, KeyMap, Micros, OrderLabel, Resources, TaskKey, limits};
 
 use crate::attempts::Attempts;
 use crate::event::{Action, AttemptKey, Event, Kept, Slot, WorkerKey};
 use crate::lending::Lent;
+use crate::need::{Need, Needs};
 use crate::pool::Pools;
 use crate::queue::{Entry, Lane};
 
@@ -26,8 +28,7 @@ pub struct Capacity {
 pub(crate) struct Ready {
     pub(crate) attempt: AttemptKey,
     pub(crate) label: OrderLabel,
-    pub(crate) class: Class,
-    pub(crate) resources: Resources,
+    pub(crate) need: Arc<Need>,
     pub(crate) resumed: Option<Micros>,
     /// It runs in a worker of its own, and takes no core: the root where there are several.
     pub(crate) is_apart: bool,
@@ -82,6 +83,7 @@ pub struct Node {
     pub(crate) lent: KeyMap<AttemptKey, Lent>,
     /// How often the first of `computation` has been overtaken.
     overtaken: u32,
+    needs: Needs,
     /// When waiting for its worker has taken a strand as long as a replay would.
     pub(crate) deadline: Option<Micros>,
     pub(crate) pools: Pools,
@@ -105,6 +107,7 @@ impl Node {
             queued: Attempts::default(),
             lent: KeyMap::default(),
             overtaken: 0,
+            needs: Needs::default(),
             settled: false,
             deadline: None,
             pools: Pools::new(slots),
@@ -215,8 +218,7 @@ impl Node {
                 let ready = Ready {
                     attempt,
                     label,
-                    class,
-                    resources,
+                    need: self.needs.share(class, resources),
                     resumed,
                     is_apart,
                     is_patient,
@@ -247,18 +249,18 @@ impl Node {
     }
 
     fn on_task_offered(&mut self, mut ready: Box<Ready>, actions: &mut Vec<Action>) {
-        if ready.class == Class::Coordination {
+        if ready.need.class == Class::Coordination {
             self.settled = false;
             return self.enqueue(ready);
         }
-        if let Some(lacking) = self.capacity.resources.lacking(&ready.resources) {
+        if let Some(lacking) = self.capacity.resources.lacking(&ready.need.resources) {
             return actions.push(Action::Refuse {
                 attempt: ready.attempt,
                 lacking,
             });
         }
         if ready.is_apart {
-            ready.resources.millicores = 0;
+            Arc::make_mut(&mut ready.need).resources.millicores = 0;
         }
         self.settled = self.settled && self.must_wait(&ready);
         self.enqueue(ready);
@@ -294,11 +296,11 @@ impl Node {
     /// Whether a task that has come can only wait, for a core or for a worker that is busy or on
     /// its way, so that a round would find nothing that the last one did not.
     fn must_wait(&self, ready: &Ready) -> bool {
-        match &ready.class {
+        match &ready.need.class {
             _ if self.capacity.serial || ready.is_apart => false,
             _ if self.free.millicores == 0 || self.busy_keeper(ready).is_some() => true,
             Class::Pooled(pool) if ready.resumed.is_none() => {
-                let room = self.free.millicores / ready.resources.millicores.max(1);
+                let room = self.free.millicores / ready.need.resources.millicores.max(1);
                 self.pools.has_started(pool, room.max(1) as usize)
             }
             _ => false,
@@ -544,16 +546,16 @@ impl Node {
         passed: &[Box<Ready>],
         actions: &mut Vec<Action>,
     ) -> Option<Slot> {
-        if !self.free.holds(&ready.resources) {
+        if !self.free.holds(&ready.need.resources) {
             return None;
         }
-        match &ready.class {
+        match &ready.need.class {
             Class::Pooled(pool) => {
-                let room = (self.free.millicores / ready.resources.millicores.max(1)).max(1);
+                let room = (self.free.millicores / ready.need.resources.millicores.max(1)).max(1);
                 // No more of them count than there is room for, and there may be many.
                 let same = passed
                     .iter()
-                    .filter(|other| other.class == ready.class)
+                    .filter(|other| other.need.class == ready.need.class)
                     .take(room as usize);
                 let wanting = (same.count() + 1).min(room as usize);
                 let worker = self.worker_for(now, pool, ready, wanting, actions)?;
@@ -564,7 +566,7 @@ impl Node {
     }
 
     pub(crate) fn settle(&mut self, ready: &Ready, slot: Slot, actions: &mut Vec<Action>) {
-        self.free.take(&ready.resources);
+        self.free.take(&ready.need.resources);
         if let Slot::Worker(worker) = slot {
             self.pools.on_taken(worker, ready.attempt, ready.is_apart);
         }
@@ -572,7 +574,7 @@ impl Node {
             ready.attempt,
             Placed {
                 slot,
-                resources: ready.resources.clone(),
+                resources: ready.need.resources.clone(),
             },
         );
         actions.push(Action::Place {

@@ -64,7 +64,7 @@ impl Node {
         let (entry, has_run) = (ready.entry(), ready.resumed.is_some());
         if let Some(worker) = self.busy_keeper(ready) {
             self.pools.hold(worker, entry);
-        } else if ready.class == Class::Coordination {
+        } else if ready.need.class == Class::Coordination {
             self.coordination.push(entry, has_run);
         } else {
             self.computation.push(entry, has_run);
@@ -117,10 +117,10 @@ impl Node {
     }
 
     fn worker_apart(&mut self, ready: &Ready, actions: &mut Vec<Action>) -> Option<WorkerKey> {
-        let Class::Pooled(pool) = &ready.class else {
+        let Class::Pooled(pool) = &ready.need.class else {
             unreachable!("only what runs in workers is set apart");
         };
-        if !self.free.holds(&ready.resources) {
+        if !self.free.holds(&ready.need.resources) {
             return None;
         }
         match self.pools.home(ready.attempt.task) {

@@ -1,0 +1,46 @@
+//! What ready tasks need: those that come one after the other mostly need the same, of which there
+//! is one copy.
+//!
+//! There may be as many ready tasks as memory has room for. It does not know what is free. Read
+//! next: `node`.
+
+use std::sync::Arc;
+
+use ciel_model::{Class, Resources};
+
+/// How a task is run, and what it takes while it runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Need {
+    pub(crate) class: Class,
+    pub(crate) resources: Resources,
+}
+
+/// The need that came last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Needs(Option<Arc<Need>>);
+
+impl Needs {
+    /// That need; the copy that is there, if the last one was the same.
+    pub(crate) fn share(&mut self, class: Class, resources: Resources) -> Arc<Need> {
+        let need = Need { class, resources };
+        match &self.0 {
+            Some(last) if **last == need => last.clone(),
+            _ => self.0.insert(Arc::new(need)).clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_needs_in_a_row_are_one_copy() {
+        let mut needs = Needs::default();
+        let mut share = |class| needs.share(class, Resources::default());
+        let first = share(Class::Process);
+        assert!(Arc::ptr_eq(&first, &share(Class::Process)));
+        assert_eq!(share(Class::Coordination).class, Class::Coordination);
+        assert_eq!(share(Class::Process), first);
+    }
+}

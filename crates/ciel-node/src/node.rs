@@ -32,8 +32,6 @@ pub(crate) struct Ready {
     pub(crate) resumed: Option<Micros>,
     /// It runs in a worker of its own, and takes no core: the root where there are several.
     pub(crate) is_apart: bool,
-    /// Once what it waits for is resolved, it lets others go on for a moment: the root.
-    pub(crate) is_patient: bool,
     /// Its worker may be killed for it, so it goes where no strand is kept.
     pub(crate) is_limited: bool,
     pub(crate) since: Micros,
@@ -67,14 +65,14 @@ pub struct Node {
     pub(crate) placed: KeyMap<AttemptKey, Placed>,
     pub(crate) threads_busy: u32,
     /// Scripts that are ready for their first turn, or resume after a wait.
-    pub(crate) coordination: Lane,
+    coordination: Lane,
     /// Scripts that wait for another turn, oldest first.
     turns: VecDeque<AttemptKey>,
     /// Whose turn is next: a preempted script's?
     turn_next: bool,
     /// Everything that takes resources, but for strands whose worker is busy.
     pub(crate) computation: Lane,
-    /// The root, if it waits for the worker of its own, or lets others go on for a moment.
+    /// The root, if it waits for the worker of its own.
     pub(crate) apart: Option<AttemptKey>,
     /// What is in either lane, held for its worker, or apart. Entries of the lanes that are not
     /// here are out of date.
@@ -214,14 +212,12 @@ impl Node {
                 is_limited,
             } => {
                 let is_apart = is_root && self.sets_root_apart(&class);
-                let is_patient = is_root && self.lets_root_wait(&class);
                 let ready = Ready {
                     attempt,
                     label,
                     need: self.needs.share(class, resources),
                     resumed,
                     is_apart,
-                    is_patient,
                     is_limited,
                     since: now,
                 };
@@ -268,10 +264,15 @@ impl Node {
 
     /// Adds a task to its queue. If it is queued with another label, that entry is stale.
     pub(crate) fn enqueue(&mut self, ready: Box<Ready>) {
-        if ready.is_apart || (ready.is_patient && ready.resumed.is_some()) {
+        let (entry, has_run) = (ready.entry(), ready.resumed.is_some());
+        if ready.is_apart {
             self.apart = Some(ready.attempt);
+        } else if let Some(worker) = self.busy_keeper(&ready) {
+            self.pools.hold(worker, entry);
+        } else if ready.need.class == Class::Coordination {
+            self.coordination.push(entry, has_run);
         } else {
-            self.line_up(&ready);
+            self.computation.push(entry, has_run);
         }
         self.queued.insert(ready.attempt, ready);
     }
@@ -405,9 +406,7 @@ impl Node {
         self.place_apart(now, actions);
         self.place_computation(now, actions);
         // The last that it has let go first may have its place now.
-        if self.place_apart(now, actions) {
-            self.place_computation(now, actions);
-        }
+        self.place_apart(now, actions);
     }
 
     /// The serial program: one thing at a time, the earliest that is ready. A script that yielded

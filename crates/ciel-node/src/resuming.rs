@@ -17,11 +17,6 @@ impl Node {
         matches!(class, Class::Pooled(_)) && self.slots() > 1 && !self.capacity.serial
     }
 
-    /// Whether the root lets ready tasks go on for a moment although it has no worker of its own.
-    pub(crate) fn lets_root_wait(&self, class: &Class) -> bool {
-        matches!(class, Class::Pooled(_)) && self.slots() == 1 && !self.capacity.serial
-    }
-
     /// Whether a worker may begin tasks by itself: it keeps no strand that is ready or wants to
     /// resume at once, and it is not the root's own.
     pub fn takes_starts(&self, worker: WorkerKey) -> bool {
@@ -59,42 +54,23 @@ impl Node {
         }
     }
 
-    /// Adds a task to the lane of its class, or to those that are held for their worker.
-    pub(crate) fn line_up(&mut self, ready: &Ready) {
-        let (entry, has_run) = (ready.entry(), ready.resumed.is_some());
-        if let Some(worker) = self.busy_keeper(ready) {
-            self.pools.hold(worker, entry);
-        } else if ready.need.class == Class::Coordination {
-            self.coordination.push(entry, has_run);
-        } else {
-            self.computation.push(entry, has_run);
-        }
-    }
-
     /// The root takes no core, so that it hears of what it waits for although all are busy. While
-    /// others are ready it hears of that a little later, and of more. With a single slot it is
-    /// lined up then, as others are: whether that is so now.
-    pub(crate) fn place_apart(&mut self, now: Micros, actions: &mut Vec<Action>) -> bool {
+    /// others are ready it hears of that a little later, and of more.
+    pub(crate) fn place_apart(&mut self, now: Micros, actions: &mut Vec<Action>) {
         let Some(attempt) = self.apart.take() else {
-            return false;
+            return;
         };
         if self.may_wait_apart(now, attempt) {
             self.apart = Some(attempt);
-            return false;
+            return;
         }
         let Some(ready) = self.queued.remove(&attempt) else {
-            return false;
+            return;
         };
-        if !ready.is_apart {
-            self.line_up(&ready);
-            self.queued.insert(attempt, ready);
-            return true;
-        }
         match self.worker_apart(&ready, actions) {
             Some(worker) => self.settle(&ready, Slot::Worker(worker), actions),
             None => self.enqueue(ready),
         }
-        false
     }
 
     /// Whether the root lets ready tasks go on. If so, the time when it does not is a deadline.

@@ -427,31 +427,6 @@ fn with_one_slot_the_root_shares_worker_and_core_with_all_others() {
     assert_eq!(world.left(1), format!("{ROOT}:worker0"));
 }
 
-/// With one slot, a root that asked for the results of a list one after the other was switched to
-/// for each of them, which took ten times as long as to ask for all at once.
-#[test]
-fn with_one_slot_the_root_lets_ready_tasks_go_on_for_a_moment() {
-    let mut world = World::new(1, false);
-    world.root(None);
-    world.ready(0);
-    for task in [1, 2, 3, 4] {
-        world.pooled(task, "py");
-    }
-    assert_eq!(world.parked(ROOT), "1:worker0");
-    assert_eq!(world.root(Some(u64::MAX)), "");
-    assert_eq!(world.left(1), "2:worker0");
-    world.now = limits::ROOT_PATIENCE_US - 1;
-    assert_eq!(world.tell(Event::Ticked), "");
-    assert_eq!(world.left(2), "3:worker0");
-    world.now = limits::ROOT_PATIENCE_US;
-    assert_eq!(world.tell(Event::Ticked), "");
-    assert_eq!(world.left(3), format!("{ROOT}:worker0"));
-    // With nothing else to run, it continues at once.
-    assert_eq!(world.parked(ROOT), "4:worker0");
-    assert_eq!(world.root(Some(u64::MAX)), "");
-    assert_eq!(world.left(4), format!("{ROOT}:worker0"));
-}
-
 #[test]
 fn worker_with_slots_runs_as_many_tasks_at_once() {
     let mut world = World::new(4, false);

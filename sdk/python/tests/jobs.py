@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from ciel._engine import find_command
 
 DEADLINE_S = 60.0
+MEASURED_DEADLINE_S = 3600.0
 """How long a job of a test may take; far more than it does."""
 
 
@@ -46,11 +48,25 @@ def write(folder: Path, text: str, name: str = "job.py") -> Path:
     return path
 
 
-def start(job: Path, *args: str, options: tuple[str, ...] = ("-j2",)) -> subprocess.Popen[bytes]:
-    """Starts a job in the folder of its file, with its state beside it."""
+MEASURED = """
+import resource, subprocess, sys
+ended = subprocess.run(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(ended.returncode)
+"""
+
+
+def start(
+    job: Path,
+    *args: str,
+    options: tuple[str, ...] = ("-j2",),
+    beneath: tuple[str, ...] = (),
+) -> subprocess.Popen[bytes]:
+    """Starts a job in the folder of its file, with its state beside it; by another command, to
+    which its words are given, if there is one `beneath` it."""
     words = [find_command(), "run", "--quiet", f"--state={job.parent / 'state'}", *options]
     return subprocess.Popen(
-        [*words, str(job), *args],
+        [*beneath, *words, str(job), *args],
         cwd=job.parent,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -58,15 +74,28 @@ def start(job: Path, *args: str, options: tuple[str, ...] = ("-j2",)) -> subproc
     )
 
 
-def end_of(process: subprocess.Popen[bytes]) -> Ended:
+def end_of(process: subprocess.Popen[bytes], deadline_s: float = DEADLINE_S) -> Ended:
     """Waits for a job; it is killed at the deadline, which fails the test."""
     try:
-        out, err = process.communicate(timeout=DEADLINE_S)
+        out, err = process.communicate(timeout=deadline_s)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
         raise
     return Ended(process.returncode, out, err.decode(errors="replace"))
+
+
+def run_measured(job: Path, *args: str, options: tuple[str, ...]) -> tuple[Ended, int]:
+    """Runs a job; also the most memory of a process of it, in KiB.
+
+    What the kernel reports of a process is at least what the process had that started it: the tests
+    had 700 MiB. So a small one is between them.
+    """
+    beneath = (sys.executable, "-S", "-c", MEASURED)
+    process = start(job, *args, options=options, beneath=beneath)
+    ended = end_of(process, MEASURED_DEADLINE_S)
+    *talk, peak = ended.talk.splitlines()
+    return Ended(ended.status, ended.printed, "\n".join(talk)), int(peak)
 
 
 def run(

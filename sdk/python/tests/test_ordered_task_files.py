@@ -189,18 +189,14 @@ def test_file_of_many_tasks_has_the_line_of_each_in_order(tmp_path: Path, at_onc
     """Every third one writes nothing. `CIEL_STRANDS` is how many there are."""
     began = time.monotonic()
     job = jobs.write(tmp_path, MANY)
-    with jobs.start(job, str(STRANDS), str(at_once), options=("-j4",)) as process:
-        assert process.stdout is not None and process.stderr is not None
-        out, talk = process.stdout.read(), process.stderr.read()
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, talk.decode()
+    ended, peak_kib = jobs.run_measured(job, str(STRANDS), str(at_once), options=("-j4",))
+    assert ended.status == 0, ended.talk
     took_s = time.monotonic() - began
-    print(f"{STRANDS} tasks, {at_once} at once: {took_s:.1f} s, peak {used.ru_maxrss >> 10} MiB")
-    assert int(out) == STRANDS * (STRANDS - 1) // 2
+    print(f"{STRANDS} tasks, {at_once} at once: {took_s:.1f} s, peak {peak_kib >> 10} MiB")
+    assert int(ended.printed) == STRANDS * (STRANDS - 1) // 2
     with (tmp_path / "log").open() as log:
         assert all(line == f"{n}\n" for line, n in zip(log, numbers(), strict=True))
-    assert used.ru_maxrss < PEAK_KIB_MAX + LIVE_KIB_MAX * at_once
+    assert peak_kib < PEAK_KIB_MAX + LIVE_KIB_MAX * at_once
 
 
 def numbers() -> Iterator[int]:

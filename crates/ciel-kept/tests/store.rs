@@ -492,3 +492,36 @@ fn removed_selection_leaves_the_rest_and_says_evicted() {
     // What is gone already is not counted again.
     assert_eq!(kept.remove(&chosen, Removed::Entries).unwrap().entries, 0);
 }
+
+/// Bytes that this thread has read.
+fn bytes_read() -> u64 {
+    let counts = fs::read_to_string("/proc/thread-self/io").unwrap();
+    let line = counts.lines().find_map(|line| line.strip_prefix("rchar: "));
+    line.unwrap().parse().unwrap()
+}
+
+/// The file is this program, which is older than the two seconds for which a file counts as new, or
+/// soon is.
+#[test]
+fn file_that_stays_the_same_is_read_once() {
+    let folder = TempDir::new().unwrap();
+    let kept = KeptResults::open(folder.path()).unwrap();
+    let file = std::env::current_exe().unwrap();
+    let length = fs::metadata(&file).unwrap().len();
+    let read_now = || {
+        let before = bytes_read();
+        let digest = kept.digest_of_file(&file).unwrap().unwrap();
+        (bytes_read() - before, digest)
+    };
+    let (bytes, digest) = read_now();
+    assert!(bytes >= length, "{bytes} of {length}");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        let (bytes, again) = read_now();
+        assert_eq!(again, digest);
+        if bytes < length / 2 {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "it is read each time");
+    }
+}

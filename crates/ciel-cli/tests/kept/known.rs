@@ -50,6 +50,13 @@ fn nothing_runs_whose_bytes_nobody_needs_and_what_it_printed_is_printed() {
     assert_eq!(ended.stdout, OUTPUT);
     let summary = "3 of 3 kept, 2 known by digest";
     assert!(ended.stderr.contains(summary), "{}", ended.stderr);
+    let runs = place.run(&["ps", "--json"]).stdout;
+    let tasks: Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
+    let mut commands = tasks["tasks"].as_array().unwrap().iter();
+    let first = commands.find(|task| task["what"] == "echo").unwrap();
+    let told = place.run(&["why", first["name"].as_str().unwrap()]).stdout;
+    let known = "known by the digest that an earlier run kept";
+    assert!(told.contains(known), "{told}");
 }
 
 #[test]

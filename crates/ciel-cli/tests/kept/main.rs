@@ -3,7 +3,7 @@
 //!
 //! Commands tell on standard error that they ran, which no result depends on. Read first:
 //! `support`; then `appended`, `carrying`, `cleaning`, `compared`, `functions`, `known`, `random`,
-//! `sharing`, `tools`, `twice`.
+//! `sharing`, `tools`, `twice`, `unkept`.
 
 mod appended;
 mod carrying;
@@ -17,6 +17,7 @@ mod sharing;
 mod support;
 mod tools;
 mod twice;
+mod unkept;
 
 use std::fs;
 use std::path::PathBuf;

@@ -3,10 +3,7 @@
 //! Proportional memory counts a page that several processes share in parts, so that sums over
 //! processes are true.
 
-use std::ffi::CString;
-use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -25,21 +22,22 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// Looks of which each finds as much memory as the one before, when it has stopped growing.
+const STEADY_LOOKS: u32 = 60;
+
 const WAITING: &str = "
 return text(spawn_exec(\"shell\", {\"command\": \"sleep 600\"}, 1)[0]);
 ";
 
-/// A command has the only core, the others wait for it; then the script reads a pipe without a
-/// writer, by which its observer sees that all tasks are spawned.
+/// A command has the only core, the others wait for it.
 const PENDING: &str = "
 n = int(argv(0));
 hold = spawn_exec(\"shell\", {\"command\": \"sleep 600\"}, 1)[0];
 waiting = [];
 for (i in range(n)) {
-    waiting += spawn_exec(\"shell\", {\"command\": \"true\", \"inputs\": {\"i\": i}}, 1)[0];
+    waiting += spawn_exec(\"shell\", {\"command\": \"true {i}\", \"inputs\": {\"i\": i}}, 1)[0];
 }
-told = spawn_exec(\"grab\", {\"path\": argv(1)}, 1)[0];
-text(told);
+text(hold);
 for (end in waiting) { text(end); }
 ";
 
@@ -112,31 +110,12 @@ fn pending(ciel: &Ciel, effort: Effort) -> Result<Figure> {
 
 /// Bytes of `ciel` and its spawner while so many tasks wait for a core.
 fn with_pending(ciel: &Ciel, tasks: u64) -> Result<u64> {
-    let pipe = ciel.folder().join("told");
-    make_pipe(&pipe)?;
-    let (count, path) = (tasks.to_string(), pipe.to_string_lossy());
     let process = ciel
-        .job("pending", PENDING, &["-q", "-j1"], &[&count, &path])?
+        .job("pending", PENDING, &["-q", "-j1"], &[&tasks.to_string()])?
         .start()?;
-    // Opening it waits until the script reads, that is until it has spawned everything.
-    let writer = File::options().write(true).open(&pipe);
-    let bytes = writer.map_err(Into::into).and_then(|writer| {
-        let bytes = settled_bytes(&process);
-        drop(writer);
-        bytes
-    });
+    let bytes = wait_for_command(&process).and_then(|()| settled_bytes(&process));
     end(process);
-    std::fs::remove_file(&pipe)?;
     bytes
-}
-
-fn make_pipe(path: &Path) -> Result<()> {
-    let name = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: the path is a string that outlives the call.
-    if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } != 0 {
-        return Err(std::io::Error::last_os_error()).context("making a pipe");
-    }
-    Ok(())
 }
 
 /// Ends a job at once; it ends what it started.
@@ -169,7 +148,7 @@ fn settled_bytes(process: &Process) -> Result<u64> {
     while Instant::now() < deadline {
         let now = proportional_bytes(process.pid)?;
         steady = if now == before { steady + 1 } else { 0 };
-        if steady == 10 {
+        if steady == STEADY_LOOKS {
             return Ok(now);
         }
         before = now;

@@ -5,6 +5,7 @@
 //! file, for reading or removing it or writing in its middle, waits for its turn: until all that
 //! the serial program did before with the file is done. Read next: `traps`, the caller.
 
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -209,10 +210,20 @@ impl Supervisor {
 fn may_append(path: &Path, open: Flags) -> bool {
     match std::fs::metadata(path) {
         Ok(file) => file.is_file() && rustix::fs::access(path, Access::WRITE_OK).is_ok(),
-        Err(_) => {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let folder = path.parent().unwrap_or(Path::new("/"));
             let creates = Access::WRITE_OK | Access::EXEC_OK;
-            open.has(libc::O_CREAT) && rustix::fs::access(folder, creates).is_ok()
+            open.has(libc::O_CREAT)
+                && rustix::fs::access(folder, creates).is_ok()
+                && !is_of_the_kernel(folder)
         }
+        // Its name is too long, for one.
+        Err(_) => false,
     }
+}
+
+/// Whether the kernel alone makes the files of a folder, whatever their permissions say.
+fn is_of_the_kernel(folder: &Path) -> bool {
+    let found = rustix::fs::statfs(folder);
+    found.is_ok_and(|found| matches!(found.f_type, libc::PROC_SUPER_MAGIC | libc::SYSFS_MAGIC))
 }

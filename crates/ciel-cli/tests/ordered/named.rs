@@ -154,6 +154,21 @@ fn file_that_cannot_be_opened_fails_in_its_process() {
     assert!(stderr.contains("log: Is a directory"), "{stderr}");
 }
 
+/// A file below `/proc` and one with too long a name were opened by `ciel` when their turn came, and
+/// ended the whole command with 125; the page says that the process fails by itself.
+#[test]
+fn file_that_nobody_can_make_fails_in_its_process_as_without_ciel() {
+    if !may_intercept("file_that_nobody_can_make_fails_in_its_process_as_without_ciel") {
+        return;
+    }
+    let place = Place::new();
+    let long = "n".repeat(300);
+    for path in ["/proc/missing", "/sys/missing", long.as_str()] {
+        let script = format!("{{ echo a > {path}; }} 2> /dev/null; echo status $?");
+        assert_eq!(printed(&place, &["--file", path], &script), "status 2\n");
+    }
+}
+
 #[test]
 fn ordered_file_can_be_neither_read_nor_sought_through_its_handle() {
     let test = "ordered_file_can_be_neither_read_nor_sought_through_its_handle";

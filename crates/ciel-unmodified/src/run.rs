@@ -56,6 +56,9 @@ pub struct Ordered {
 pub fn run(ordered: &Ordered, mut notice: impl FnMut(&str)) -> Result<u8, UnmodifiedError> {
     let folder = std::env::current_dir().naming("find the working folder")?;
     let files = OrderedFiles::new(&ordered.files, &folder)?;
+    if ordered.route == Route::Pipes && !files.is_empty() {
+        return Err(UnmodifiedError::FilesByPipes);
+    }
     match guard::divide()? {
         Role::Guard(code) => Ok(code),
         Role::Supervisor(guard, signals) => {
@@ -164,7 +167,6 @@ fn judge_refusal(
     notice: &mut impl FnMut(&str),
 ) -> Result<(), UnmodifiedError> {
     match (ordered.route, ordered.files.is_empty()) {
-        (Route::Pipes, false) => return Err(UnmodifiedError::FilesByPipes),
         (_, false) => return Err(UnmodifiedError::FilesRefused(error)),
         (Route::Seccomp, true) => return Err(UnmodifiedError::Refused(error)),
         (Route::Pipes, true) => notice(

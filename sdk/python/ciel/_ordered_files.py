@@ -205,7 +205,14 @@ class OrderedText(io.TextIOBase):
         return self._raw.closed
 
     def write(self, text: str, /) -> int:
-        """Writes all of `text` in one piece; returns the number of characters."""
+        """Writes all of `text` in one piece; returns the number of characters.
+
+        Raises:
+            TypeError: it is no text; bytes go to `buffer`.
+        """
+        if not isinstance(text, str):
+            kind = type(text).__name__
+            raise TypeError(f"a file of text takes str, not {kind}: its buffer takes bytes")
         self._raw.write(text.encode(self._encoding, self._errors))
         return len(text)
 

@@ -245,6 +245,17 @@ def test_global_pointer_is_one_for_all(tmp_path: Path) -> None:
         assert file.read(1) == ""
 
 
+def test_bytes_in_a_file_of_text_are_refused_by_name(tmp_path: Path) -> None:
+    """It said that 'bytes' has no attribute 'encode'."""
+    with ciel.open(tmp_path / "text") as text:
+        anything: Any = text
+        for value, kind in ((b"x", "bytes"), (3, "int")):
+            with pytest.raises(TypeError, match=f"takes str, not {kind}: its buffer takes bytes"):
+                anything.write(value)
+        text.buffer.write(b"y")
+    assert (tmp_path / "text").read_bytes() == b"y"
+
+
 def test_bytes_are_read_into_buffers(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(b"abcdef")
     with ciel.open(tmp_path / "data", "local", encoding=None, exists=True) as file:

@@ -42,9 +42,9 @@ fn route_of_pipes_passes_output_on_and_says_that_it_is_not_ordered() {
     );
 }
 
+/// The message blamed the system, and the command might have run before it was refused.
 #[test]
 fn files_cannot_be_ordered_by_the_route_of_pipes() {
-    // The message blamed the system.
     let place = Place::new();
     let words = ["--route", "pipes", "--file", "log", "--", "touch", "ran"];
     let output = ordered(&place, &words);

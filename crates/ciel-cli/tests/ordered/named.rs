@@ -154,8 +154,8 @@ fn file_that_cannot_be_opened_fails_in_its_process() {
     assert!(stderr.contains("log: Is a directory"), "{stderr}");
 }
 
-/// A file below `/proc` and one with too long a name were opened by `ciel` when their turn came, and
-/// ended the whole command with 125; the page says that the process fails by itself.
+/// A file below `/proc` and one with too long a name were opened by `ciel` when their turn came,
+/// and ended the whole command with 125; the page says that the process fails by itself.
 #[test]
 fn file_that_nobody_can_make_fails_in_its_process_as_without_ciel() {
     if !may_intercept("file_that_nobody_can_make_fails_in_its_process_as_without_ciel") {

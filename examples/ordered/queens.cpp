@@ -4,13 +4,15 @@
 // A line of the log is a solution: the column of the queen of each row.
 #include "program.hpp"
 
+#include <algorithm>
+
 namespace {
 
 struct Board {
     const program::Options &options;
     const program::Output &output;
     int size;
-    // Rows from which on a search is not divided: few queens are left to place.
+    // So many last rows are not divided: a task of OpenMP costs more than few queens to place.
     int serial_rows;
 
     bool is_free(const std::string &rows, int column) const {
@@ -54,6 +56,6 @@ int main(int count, char **words) {
     return program::start(count, words, [](const auto &options, const auto &output) {
         int size = static_cast<int>(program::number(options, 0, 8));
         if (size < 1 || size > 26) throw std::invalid_argument("a board has 1 to 26 rows");
-        Board{options, output, size, 6}.search("");
+        Board{options, output, size, std::max(6, size - 3)}.search("");
     });
 }

@@ -25,6 +25,7 @@ use crate::error::RunError;
 use crate::executors::Registry;
 use crate::file_stamp::{self, FileStamp};
 use crate::followers::{Follower, Followers};
+use crate::history::{Gathered, History};
 use crate::history_file::{self, HistoryFile};
 use crate::keep_rule::KeepRule;
 use crate::kept::Request;
@@ -387,8 +388,17 @@ impl Engine {
 
     /// Writes what has gathered into the history and the trace, and passes it on to followers.
     pub(crate) fn write_history(&self) {
+        self.write_gathered(History::take);
+    }
+
+    /// The same when all tasks have ended.
+    pub(crate) fn write_last_history(&self) {
+        self.write_gathered(History::take_last);
+    }
+
+    fn write_gathered(&self, take: impl FnOnce(&mut History) -> Gathered) {
         let mut core = self.lock();
-        let (gathered, moments) = (core.history.take(), core.moments.take());
+        let (gathered, moments) = (take(&mut core.history), core.moments.take());
         if !moments.seen.is_empty() && self.settings.trace.is_none() && self.followers.is_empty() {
             core.state_mut().watch(false);
         }

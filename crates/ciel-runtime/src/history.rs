@@ -2,8 +2,9 @@
 //! the lock, and the input/output thread, which spells it as records and writes them.
 //!
 //! Up to a number of tasks each one is passed on as it ends. After that only failures are: of all
-//! other tasks the ring keeps the newest for the next query, so that a long run costs no more than
-//! its tasks. It does not know files or JSON. Read next: `ciel_view::history`.
+//! other tasks the ring keeps the newest, which are passed on each time the tasks have become more by
+//! a share, and at the end. So the history of a long run grows with the logarithm of its tasks, and
+//! not with the time that it takes. It does not know files or JSON. Read next: `ciel_view::history`.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -18,6 +19,9 @@ const WAITING_TASKS_MAX: usize = 4 << 10;
 
 /// Bytes of the tasks' own output that may wait to be written; beyond it the oldest gives way.
 const WAITING_LOG_BYTES_MAX: usize = 4 << 20;
+
+/// The newest tasks are passed on when there are more by this part of those there were the last time.
+const SAMPLED_PART: usize = 16;
 
 /// Streams of one task of which is known how it reads them.
 const STREAMS_MAX: usize = 16;
@@ -77,8 +81,12 @@ pub(crate) struct History {
     memory: HashMap<Name, u64>,
     /// How tasks that have not ended read their streams.
     streams: HashMap<Name, Reads>,
-    /// Tasks handed on so far.
+    /// Tasks handed on so far, but for failures.
     taken: usize,
+    /// Tasks that have ended so far, but for failures.
+    ended: usize,
+    /// How many had ended when tasks were handed on the last time.
+    ended_when_taken: usize,
 }
 
 impl History {
@@ -122,7 +130,10 @@ impl History {
         };
         let tasks = match is_origin(&summary) {
             true => &mut self.gathered.failed,
-            false => &mut self.gathered.tasks,
+            false => {
+                self.ended += 1;
+                &mut self.gathered.tasks
+            }
         };
         if tasks.len() >= waiting_max {
             tasks.pop_front();
@@ -153,11 +164,29 @@ impl History {
         }
     }
 
-    /// What has gathered since the last time.
+    /// What has gathered since the last time; of a run with many tasks the newest stay until there
+    /// are more.
     pub(crate) fn take(&mut self) -> Gathered {
+        let more = self.ended - self.ended_when_taken;
+        if self.is_sampling() && more < self.ended_when_taken / SAMPLED_PART {
+            let newest = std::mem::take(&mut self.gathered.tasks);
+            let rest = self.take_last();
+            self.gathered.tasks = newest;
+            return rest;
+        }
+        self.ended_when_taken = self.ended;
+        self.take_last()
+    }
+
+    /// What has gathered since the last time, with the newest tasks.
+    pub(crate) fn take_last(&mut self) -> Gathered {
         self.log_bytes = 0;
-        self.taken += self.gathered.tasks.len();
-        std::mem::take(&mut self.gathered)
+        let mut gathered = std::mem::take(&mut self.gathered);
+        let first = limits::HISTORY_TASKS_MAX.saturating_sub(self.taken);
+        let newest = gathered.tasks.len().saturating_sub(GATHERED_TASKS);
+        gathered.tasks.drain(first.min(newest)..newest);
+        self.taken += gathered.tasks.len();
+        gathered
     }
 
     fn is_sampling(&self) -> bool {
@@ -222,7 +251,7 @@ mod tests {
             (limits::HISTORY_TASKS_MAX..=most).contains(&tasks),
             "{tasks}"
         );
-        let rest = history.take();
+        let rest = history.take_last();
         let failed: usize = handed.iter().map(|one| one.failed.len()).sum();
         assert_eq!(failed + rest.failed.len(), 100);
         assert_eq!(rest.tasks.len(), GATHERED_TASKS);
@@ -230,6 +259,44 @@ mod tests {
             rest.tasks[GATHERED_TASKS - 1].summary.label.name,
             Name(99_999)
         );
+    }
+
+    /// Each look at a run passed on as many as 256 tasks, ten times a second, so that the history of
+    /// a long run grew with its time.
+    #[test]
+    fn later_tasks_are_handed_on_each_time_there_are_more_by_a_share_however_often_one_looks() {
+        let mut history = History::default();
+        let mut handed = 0;
+        for number in 0..1_000_000 {
+            history.task_ended(summary(number, false));
+            if number % 100 == 0 {
+                handed += history.take().tasks.len();
+            }
+        }
+        // The growth from the first ones to a million, in steps of a sixteenth.
+        let steps = (100_f64.ln() / (1.0 + 1.0 / SAMPLED_PART as f64).ln()).ceil() as usize;
+        let most = limits::HISTORY_TASKS_MAX + (steps + 1) * GATHERED_TASKS;
+        assert!(
+            (limits::HISTORY_TASKS_MAX..=most).contains(&handed),
+            "{handed} of {most}"
+        );
+        let last = history.take_last().tasks;
+        let newest = last.back().map(|task| task.summary.label.name);
+        assert_eq!(newest, Some(Name(999_999)));
+    }
+
+    #[test]
+    fn writer_that_comes_late_gets_the_first_tasks_up_to_the_bound_and_the_newest() {
+        let mut history = History::default();
+        let tasks_of = |gathered: Gathered| gathered.tasks.len();
+        let before = limits::HISTORY_TASKS_MAX as u128 - 100;
+        let mut taken: usize = end(&mut history, 0..before).into_iter().map(tasks_of).sum();
+        taken += tasks_of(history.take());
+        for number in 0..WAITING_TASKS_MAX as u128 {
+            history.task_ended(summary(before + number, false));
+        }
+        let first = limits::HISTORY_TASKS_MAX - taken;
+        assert_eq!(tasks_of(history.take()), first + GATHERED_TASKS);
     }
 
     #[test]

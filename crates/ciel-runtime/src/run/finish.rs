@@ -124,7 +124,7 @@ fn counts(engine: &Engine, core: &Core) -> Counts {
 /// what the store had done by then.
 fn close_records(engine: &Engine, run: &str, end: EndRecord) -> (Option<RunError>, StoreRecord) {
     death::at_the_end();
-    engine.write_history();
+    engine.write_last_history();
     engine.write_counts();
     death::at_the_end();
     let trouble = engine.take_trouble();

@@ -2,9 +2,9 @@
 //! the lock, and the input/output thread, which spells it as records and writes them.
 //!
 //! Up to a number of tasks each one is passed on as it ends. After that only failures are: of all
-//! other tasks the ring keeps the newest, which are passed on each time the tasks have become more by
-//! a share, and at the end. So the history of a long run grows with the logarithm of its tasks, and
-//! not with the time that it takes. It does not know files or JSON. Read next: `ciel_view::history`.
+//! other tasks the ring keeps the newest, which are passed on each time there are more by a share,
+//! and at the end. So the history of a long run grows with the logarithm of its tasks, and not with
+//! the time that it takes. It does not know files or JSON. Read next: `ciel_view::history`.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -20,7 +20,7 @@ const WAITING_TASKS_MAX: usize = 4 << 10;
 /// Bytes of the tasks' own output that may wait to be written; beyond it the oldest gives way.
 const WAITING_LOG_BYTES_MAX: usize = 4 << 20;
 
-/// The newest tasks are passed on when there are more by this part of those there were the last time.
+/// The newest tasks are passed on when the tasks have become more by this part of what they were.
 const SAMPLED_PART: usize = 16;
 
 /// Streams of one task of which is known how it reads them.
@@ -261,8 +261,8 @@ mod tests {
         );
     }
 
-    /// Each look at a run passed on as many as 256 tasks, ten times a second, so that the history of
-    /// a long run grew with its time.
+    /// Each look at a run passed on as many as 256 tasks, ten times a second, so that the history
+    /// of a long run grew with its time.
     #[test]
     fn later_tasks_are_handed_on_each_time_there_are_more_by_a_share_however_often_one_looks() {
         let mut history = History::default();

@@ -311,6 +311,8 @@ def _check_arguments(main: Callable[..., Any], path: str, args: list[str]) -> No
         hint = f"write its arguments after the file: ciel run {os.path.basename(path)} ARGUMENTS"
         if len(args) > len(signature.parameters):
             hint = "main is called with the words after the file, as text: def main(*words)"
+            if any(word.startswith("-") for word in args):
+                hint = f"options of ciel come before the file; {hint}"
         raise Refused(
             f"main{signature} cannot be called with {len(args)} arguments: {error}", hint=hint
         ) from None

@@ -461,13 +461,15 @@ def test_root_without_main_is_refused_by_name(tmp_path: Path) -> None:
 def test_root_with_too_many_arguments_is_refused_with_the_main_that_takes_them(
     tmp_path: Path,
 ) -> None:
-    """A program whose `main()` used argparse was told to write the arguments that it had."""
+    """A program whose `main()` used argparse was told to write the arguments that it had, and who
+    wrote an option of ciel behind the file was not told where it belongs."""
     path = tmp_path / "options_job_file.py"
     path.write_text("def main():\n    return 1\n")
     with served(task_json(main=str(path), args=["--count", "3"])) as engine:
         state = engine.root.outputs[0].state
     assert isinstance(state, Failed)
     assert state.failure.message.startswith("main() cannot be called with 2 arguments: ")
+    assert state.failure.hint.startswith("options of ciel come before the file; ")
     assert state.failure.hint.endswith("as text: def main(*words)")
 
 

@@ -27,6 +27,15 @@ class Imported(NamedTuple):
     """No module as a whole, which is another target, equals it."""
 
 
+class _Outline(NamedTuple):
+    """What of the lines of a module matters here."""
+
+    calling: list[tuple[ast.stmt, list[str]]]
+    """The statements that call, or assign parts of, what these names stand for."""
+
+    imports: list[ast.Import | ast.ImportFrom]
+
+
 @functools.cache
 def modules_acting(name: str) -> tuple[str, ...]:
     """The module, and those of the program that it imports, as far as their imports do anything."""
@@ -36,10 +45,10 @@ def modules_acting(name: str) -> tuple[str, ...]:
         source, module = source_of(one), sys.modules.get(one)
         if source is None or module is None or not source.file.endswith(".py"):
             continue
-        tree = _tree(source)
-        seen[one] = next(_acting(tree, vars(module)), None) is not None
+        outline = _outline(source)
+        seen[one] = next(_acting(outline, vars(module)), None) is not None
         package = getattr(module, "__package__", None) or ""
-        for other in _imports(tree, package):
+        for other in _imports(outline, package):
             if other not in seen and other in sys.modules:
                 seen[other] = False
                 ahead.append(other)
@@ -48,13 +57,13 @@ def modules_acting(name: str) -> tuple[str, ...]:
 
 def code_at_import(name: str, source: Source) -> types.CodeType:
     """The statements of a module that do something to others, as code of their own."""
-    body = [*_acting(_tree(source), vars(sys.modules[name]))]
+    body = [*_acting(_outline(source), vars(sys.modules[name]))]
     return compile(ast.Module(body, []), source.file, "exec", dont_inherit=True)
 
 
 def line_at_import(name: str, source: Source) -> int:
     """The line of the first of them."""
-    return next(_acting(_tree(source), vars(sys.modules[name]))).lineno
+    return next(_acting(_outline(source), vars(sys.modules[name]))).lineno
 
 
 def forget() -> None:
@@ -62,11 +71,16 @@ def forget() -> None:
     modules_acting.cache_clear()
 
 
-def _tree(source: Source) -> ast.Module:
+@functools.cache
+def _outline(source: Source) -> _Outline:
+    """A module is parsed once, however many others import it."""
     try:
-        return ast.parse(source.data)
+        statements = [*_statements(ast.parse(source.data).body)]
     except (SyntaxError, ValueError):
-        return ast.Module([], [])
+        statements = []
+    calling = [(node, roots) for node in statements if (roots := [*_roots(node)])]
+    imports = [node for node in statements if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return _Outline(calling, imports)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -88,9 +102,9 @@ def _names(node: ast.AST) -> set[str]:
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
-def _acting(tree: ast.Module, namespace: dict[str, Any]) -> Iterator[ast.stmt]:
-    for node in _statements(tree.body):
-        if any(_is_of_others(namespace.get(root)) for root in _roots(node)):
+def _acting(outline: _Outline, namespace: dict[str, Any]) -> Iterator[ast.stmt]:
+    for node, roots in outline.calling:
+        if any(_is_of_others(namespace.get(root)) for root in roots):
             yield node
 
 
@@ -123,14 +137,14 @@ def _is_ours(module: str) -> bool:
     return module.partition(".")[0] == "ciel"
 
 
-def _imports(tree: ast.Module, package: str) -> Iterator[str]:
+def _imports(outline: _Outline, package: str) -> Iterator[str]:
     """The names of modules that may be imported with it."""
-    for node in _statements(tree.body):
+    for node in outline.imports:
         if isinstance(node, ast.Import):
             for one in node.names:
                 first, *others = one.name.split(".")
                 yield from (".".join([first, *others[:n]]) for n in range(len(others) + 1))
-        elif isinstance(node, ast.ImportFrom):
+        else:
             parts = package.split(".")
             base = parts[: len(parts) - node.level + 1] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])

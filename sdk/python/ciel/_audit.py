@@ -25,7 +25,7 @@ from ciel import _native
 from ciel._failed_task import FOLDER
 from ciel._freeze import note_modules
 from ciel._lasting import READ, lasting_for, note_read
-from ciel._project import is_project_file
+from ciel._project import is_package_file, is_project_file
 from ciel._questions import questions_of
 from ciel._reached import computes
 from ciel._seen import EFFECTS_MAX, READ_MAX, Seen, Stamp
@@ -359,7 +359,7 @@ def _is_asked_by_package() -> bool:
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith(_OURS):
-            if f"-packages{os.sep}" in file:
+            if is_package_file(file):
                 return True
             if is_project_file(file):
                 return False

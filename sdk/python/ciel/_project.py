@@ -13,6 +13,8 @@ import types
 FILES_MAX = 4096
 """Files of which is kept whether they are the program's own."""
 
+_PACKAGES = ("site-packages", "dist-packages")
+
 
 @functools.cache
 def _foreign() -> tuple[str, ...]:
@@ -28,10 +30,14 @@ def _foreign() -> tuple[str, ...]:
 def is_project_file(path: str) -> bool:
     """Whether a file belongs to the program: not to Python, nor to an installed package."""
     path = os.path.abspath(path)
-    inside = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
-    if any(part in path for part in inside) or path.startswith(f"{os.sep}<frozen"):
+    if is_package_file(path) or path.startswith(f"{os.sep}<frozen"):
         return False
     return not path.startswith(_foreign())
+
+
+def is_package_file(path: str) -> bool:
+    """Whether a file is in a folder of installed packages, as Python and its distributors name it."""
+    return any(f"{os.sep}{folder}{os.sep}" in path for folder in _PACKAGES)
 
 
 def is_project(module: types.ModuleType | None) -> bool:

@@ -242,6 +242,19 @@ def test_package_that_counts_the_cores_has_no_effect(folder: Path, tmp_path: Pat
     assert seen["memory"][0][0].startswith("read /proc/meminfo at ")
 
 
+def test_program_whose_folder_is_named_like_one_of_packages_has_the_effect(tmp_path: Path) -> None:
+    """A program in `my-packages` was taken for an installed package, and kept with the cores that it
+    had counted.
+    """
+    folder = tmp_path / "my-packages"
+    folder.mkdir()
+    (folder / "acts.py").write_text(
+        "def by_itself(folder): return len(open('/proc/cpuinfo').read())\n"
+    )
+    seen = audits(folder, "by_itself")
+    assert seen["by_itself"][0][0].startswith("read /proc/cpuinfo at ")
+
+
 READING = """
 import importlib, json, mmap, os, pathlib, pickle, pkgutil, runpy
 

@@ -65,44 +65,43 @@ pub fn append(
     if args.is_empty() && named.is_none() {
         return true;
     }
-    to.extend(BEGIN);
-    let length_at = to.len();
-    to.extend([0; 8]);
-    let mut memo = Memo::default();
-    if !append_tuple(to, args, &mut memo, 0) {
-        return false;
-    }
-    if !named.is_none_or(|named| append_named(to, named, &mut memo)) {
-        return false;
-    }
-    to.push(0x85 + u8::from(named.is_some()));
-    to.extend([MEMOIZE, b'.']);
-    let length = (to.len() - length_at - 8) as u64;
-    to[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
-    length < BYTES_MAX as u64
+    append_pickle(to, 1 + u8::from(named.is_some()), |to, memo| {
+        append_tuple(to, args, memo, 0) && named.is_none_or(|named| append_named(to, named, memo))
+    })
 }
 
 /// Appends the pickle of `(values, places)`: `args` as a list with `None` at `places`, where
-/// futures stand, and these places; false as in `append`, and for tuples among the arguments.
+/// futures stand, and these places, which ascend; false as in `append`, and for tuples among the
+/// arguments.
 pub fn append_with_places(to: &mut Vec<u8>, args: &Bound<'_, PyTuple>, places: &[usize]) -> bool {
+    append_pickle(to, 2, |to, memo| {
+        let values = args.iter_borrowed().enumerate();
+        let are_written = append_list(to, memo, values, |to, memo, (place, value)| {
+            if places.binary_search(&place).is_ok() {
+                to.push(b'N');
+                return true;
+            }
+            !value.is_exact_instance_of::<PyTuple>() && append_value(to, &value, memo, 0)
+        });
+        let places = places.iter().map(|place| *place as i64);
+        are_written && append_list(to, memo, places, |to, _, place| append_number(to, place))
+    })
+}
+
+/// Appends the pickle of a tuple of so many parts, one or two, which `append` writes; false if that
+/// does not, or they are long.
+fn append_pickle(
+    to: &mut Vec<u8>,
+    count: u8,
+    append: impl FnOnce(&mut Vec<u8>, &mut Memo) -> bool,
+) -> bool {
     to.extend(BEGIN);
     let length_at = to.len();
     to.extend([0; 8]);
-    let mut memo = Memo::default();
-    let values = args.iter_borrowed().enumerate();
-    let are_written = append_list(to, &mut memo, values, |to, memo, (place, value)| {
-        if places.contains(&place) {
-            to.push(b'N');
-            return true;
-        }
-        !value.is_exact_instance_of::<PyTuple>() && append_value(to, &value, memo, 0)
-    });
-    let places = places.iter().map(|place| *place as i64);
-    let number = |to: &mut Vec<u8>, _: &mut Memo, place| append_number(to, place);
-    if !are_written || !append_list(to, &mut memo, places, number) {
+    if !append(to, &mut Memo::default()) {
         return false;
     }
-    to.extend([0x86, MEMOIZE, b'.']);
+    to.extend([0x84 + count, MEMOIZE, b'.']);
     let length = (to.len() - length_at - 8) as u64;
     to[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
     length < BYTES_MAX as u64

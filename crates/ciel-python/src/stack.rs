@@ -274,6 +274,13 @@ pub fn note_freezing(one_more: bool) {
 }
 
 impl Stack {
+    /// Takes a payload that is needed no more: its memory is for another one.
+    fn spare(&mut self, payload: Vec<u8>) {
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(payload);
+        }
+    }
+
     /// Whether the innermost strand is the owner of a future.
     fn owns(&self, py: Python<'_>, owner: &Owner) -> bool {
         let Some(level) = self.levels.last() else {
@@ -404,9 +411,7 @@ pub fn end(value: Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     let Some(payload) = stack.promoter.get().leave_child(name) else {
         return Ok(None);
     };
-    if stack.spare.len() < SPARE_MAX {
-        stack.spare.push(payload);
-    }
+    stack.spare(payload);
     let ended = stack.levels.pop().expect("it was the innermost");
     stack.idle.bind(py).append(ended.switch)?;
     let (seed, future) = ended.below.expect("it has begun in place of another");

@@ -112,15 +112,14 @@ class KeepingStrand(WaitingStrand):
         keeps = self.may_keep and not (is_sealed and not self._ran_in_place())
         if not keeps or here.strand is not self:
             futures = super().spawn(call, options)
-            self._note_sent(call)
-            return futures
-        packed = pack(call, self)
-        payload, inputs, _ = packed
-        if inputs or len(payload) >= SMALL_BYTES_MAX or call.task.identity.readings:
+        else:
+            packed = pack(call, self)
+            payload, inputs, _ = packed
+            if not (inputs or len(payload) >= SMALL_BYTES_MAX or call.task.identity.readings):
+                return (self._keep(call, payload, is_sealed),)
             futures = self.spawn_packed(call, options, packed)
-            self._note_sent(call)
-            return futures
-        return (self._keep(call, payload, is_sealed),)
+        self._note_sent(call)
+        return futures
 
     def _note_sent(self, call: Call) -> None:
         """Lets native code send further calls like that; it keeps plain ones where any are kept."""

@@ -49,6 +49,16 @@ struct Arguments<'a, 'py> {
     named: Option<&'a Bound<'py, PyDict>>,
 }
 
+/// What became of a call that was to be kept.
+enum Keeping {
+    /// It is kept; the future of its result.
+    Kept(Py<PyAny>),
+    /// Its arguments are not to be written here.
+    Unfit,
+    /// It has futures among its arguments, or the innermost strand keeps none.
+    NotHere,
+}
+
 /// Spawns a call, and gives the future of its result, if nothing else is to be done for it. It is
 /// spawned at `place`, or where the Python function is that runs.
 ///
@@ -67,11 +77,12 @@ pub(crate) fn spawn(
         return Ok(None);
     };
     let given = Arguments { args, named };
-    let kept = keep(&stack, task, &known, given)?;
-    if kept.is_some() {
-        return Ok(kept);
+    let places = stack.borrow().places_of(args);
+    match keep(&stack, task, &known, given, &places)? {
+        Keeping::Kept(future) => Ok(Some(future)),
+        Keeping::Unfit => Ok(None),
+        Keeping::NotHere => send(&stack, &known, given, &places),
     }
-    send(&stack, &known, given)
 }
 
 fn known(
@@ -105,19 +116,24 @@ fn keep(
     task: &Bound<'_, Function>,
     known: &Known,
     Arguments { args, named }: Arguments<'_, '_>,
-) -> PyResult<Option<Py<PyAny>>> {
+    places: &[usize],
+) -> PyResult<Keeping> {
     let py = task.py();
+    if !places.is_empty() {
+        return Ok(Keeping::NotHere);
+    }
     let connection = stack.borrow().promoter.get().connection().clone_ref(py);
     let definition = connection.get().id_of(py, known.definition.bind(py))?;
     let mut stack = stack.borrow_mut();
     let Some(spawner) = stack.spawner(py) else {
-        return Ok(None);
+        return Ok(Keeping::NotHere);
     };
     let mut payload = stack.spare.pop().unwrap_or_default();
     payload.clear();
     payload.extend_from_slice(known.head.as_bytes(py));
     if !arguments::append(&mut payload, args, named) {
-        return Ok(None);
+        stack.spare(payload);
+        return Ok(Keeping::Unfit);
     }
     let child = Child {
         definition,
@@ -137,7 +153,8 @@ fn keep(
             .map(Bound::unbind),
         action: spawner.action,
     };
-    stack.future_of(py, spawner, State::Plain(call)).map(Some)
+    let future = stack.future_of(py, spawner, State::Plain(call))?;
+    Ok(Keeping::Kept(future))
 }
 
 /// Sends a call as a task, behind all that the innermost strand keeps.
@@ -145,6 +162,7 @@ fn send(
     stack: &Bound<'_, Stack>,
     known: &Known,
     given: Arguments<'_, '_>,
+    places: &[usize],
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = stack.py();
     let (found, promoter) = {
@@ -154,17 +172,12 @@ fn send(
     let Some((strand, owner)) = found else {
         return Ok(None);
     };
-    let Some((payload, inputs)) = packed(&stack.borrow(), known, given)? else {
+    let Some((payload, inputs)) = packed(&stack.borrow(), known, given, places)? else {
         return Ok(None);
     };
     let (spawner, keeps, released) = {
         let mut strand = strand.bind(py).borrow_mut();
-        let spawner = Spawner {
-            owner,
-            tag: strand.tag,
-            action: strand.next_action,
-            handle: strand.next_handle,
-        };
+        let spawner = Spawner::of(owner, &strand);
         let keeps = std::mem::replace(&mut strand.keeps, false);
         strand.count_sent();
         (spawner, keeps, strand.released())
@@ -189,54 +202,59 @@ fn send(
     future.map(Some)
 }
 
-/// The payload of a call that is sent, and the handles of its futures; `None` if those are not all
-/// of the innermost strand, or an argument is neither plain nor a future.
+/// The payload of a call that is sent, with futures at `places`, and the handles of these; `None` if
+/// they are not all of the innermost strand, or an argument is neither plain nor a future.
 fn packed(
     stack: &Stack,
     known: &Known,
     Arguments { args, named }: Arguments<'_, '_>,
+    places: &[usize],
 ) -> PyResult<Option<(Vec<u8>, Vec<u32>)>> {
-    let py = args.py();
-    let mut payload = known.head.as_bytes(py).to_vec();
-    let (mut places, mut handles) = (Vec::new(), Vec::new());
-    for (place, value) in args.iter_borrowed().enumerate() {
-        if value.get_type().is(&stack.future) {
-            let Some(handle) = stack.handle_of(&value)? else {
-                return Ok(None);
-            };
-            places.push(place);
-            handles.push(handle);
-        }
-    }
+    let mut payload = known.head.as_bytes(args.py()).to_vec();
     if places.is_empty() {
         let is_plain = arguments::append(&mut payload, args, named);
-        return Ok(is_plain.then_some((payload, handles)));
+        return Ok(is_plain.then_some((payload, Vec::new())));
+    }
+    let mut handles = Vec::with_capacity(places.len());
+    for place in places {
+        let Some(handle) = stack.handle_of(&args.get_item(*place)?)? else {
+            return Ok(None);
+        };
+        handles.push(handle);
     }
     payload[0] |= HAS_PLACES;
     payload[COUNT_AT].copy_from_slice(&(places.len() as u32).to_be_bytes());
     let is_fit = named.is_none()
         && known.takes_futures
-        && arguments::append_with_places(&mut payload, args, &places);
+        && arguments::append_with_places(&mut payload, args, places);
     Ok(is_fit.then_some((payload, handles)))
 }
 
 impl Stack {
+    /// Where futures are among the arguments of a call, from 0.
+    fn places_of(&self, args: &Bound<'_, PyTuple>) -> Vec<usize> {
+        let values = args.iter_borrowed().enumerate();
+        let futures = values.filter(|(_, value)| value.get_type().is(&self.future));
+        futures.map(|(place, _)| place).collect()
+    }
+
     /// The innermost strand, if a plain spawn of it needs nothing but to be kept.
     fn spawner(&self, py: Python<'_>) -> Option<Spawner> {
-        let is_plain = self.is_here && !self.promoter.get().is_full();
-        if !is_plain || self.outside.has_output(py) {
+        if !self.is_here || self.promoter.get().is_full() {
             return None;
         }
-        match &self.levels.last()?.strand {
+        let keeping =
+            |owner, strand: &Counted| strand.keeps_plainly(py).then(|| Spawner::of(owner, strand));
+        let spawner = match &self.levels.last()?.strand {
             Running::Strand(strand) => {
                 let owner = Owner::Strand(strand.clone_ref(py).into_any());
-                Spawner::of(py, owner, &strand.bind(py).borrow())
+                keeping(owner, &strand.bind(py).borrow())
             }
             Running::Inside(inside) => {
                 let owner = Owner::Inside(inside.clone_ref(py));
                 let inside = inside.bind(py).borrow();
                 match &inside.counted {
-                    Some(strand) => Spawner::of(py, owner, &strand.bind(py).borrow()),
+                    Some(strand) => keeping(owner, &strand.bind(py).borrow()),
                     None => Some(Spawner {
                         owner,
                         tag: 0,
@@ -245,13 +263,14 @@ impl Stack {
                     }),
                 }
             }
-        }
+        };
+        // The look at output may be a system call: it comes last.
+        spawner.filter(|_| !self.outside.has_output(py))
     }
 
     /// The innermost strand, if it is a task and a spawn of it needs nothing but to be sent.
     fn sender(&self, py: Python<'_>) -> Option<(Py<Counted>, Owner)> {
-        let is_laid_down = self.promoter.get().is_laid_down();
-        if !self.is_here || is_laid_down || self.outside.has_output(py) {
+        if !self.is_here || self.promoter.get().is_laid_down() {
             return None;
         }
         let (strand, owner) = match &self.levels.last()?.strand {
@@ -264,7 +283,7 @@ impl Stack {
                 Owner::Inside(inside.clone_ref(py)),
             ),
         };
-        let sends = strand.bind(py).borrow().sends_plainly(py);
+        let sends = strand.bind(py).borrow().sends_plainly(py) && !self.outside.has_output(py);
         sends.then_some((strand, owner))
     }
 
@@ -322,12 +341,13 @@ impl Stack {
 }
 
 impl Spawner {
-    fn of(py: Python<'_>, owner: Owner, strand: &Counted) -> Option<Spawner> {
-        strand.keeps_plainly(py).then_some(Spawner {
+    /// The next spawn of a strand.
+    fn of(owner: Owner, strand: &Counted) -> Spawner {
+        Spawner {
             owner,
             tag: strand.tag,
             action: strand.next_action,
             handle: strand.next_handle,
-        })
+        }
     }
 }

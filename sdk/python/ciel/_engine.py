@@ -16,7 +16,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -90,7 +90,7 @@ class EngineOptions:
     held_bytes: int | None = None
     store_memory: int | None = None
     store_bytes: int | None = None
-    keeping: KeepingOptions = field(default_factory=lambda: KeepingOptions())
+    keeping: KeepingOptions = KeepingOptions()
 
     def __post_init__(self) -> None:
         """Checks options that the command line could only refuse later."""

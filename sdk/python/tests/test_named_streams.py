@@ -14,6 +14,7 @@ from pathlib import Path
 import ciel
 import jobs
 import pytest
+import sessions
 
 Bytes = ciel.Future[bytes]
 
@@ -32,13 +33,7 @@ def pieces(letter: str, length: int) -> Iterator[bytes]:
         made += size
 
 
-@pytest.fixture(scope="module", params=[1, 2, 4])
-def session(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ciel.Session]:
-    """One session for all tests of this file, for each number of slots."""
-    with ciel.Session(jobs=request.param, state=tmp_path_factory.mktemp("state")) as made:
-        yield made
+session = sessions.with_slots(1, 2, 4)
 
 
 def letters(session: ciel.Session, letter: str, length: int, way: ciel.Stream) -> Bytes:

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import ciel
 import pytest
+import sessions
 
 WAYS = [ciel.stream, ciel.stream(single_consumer=True)]
 
-
-@pytest.fixture(scope="module", params=[1, 2, 4])
-def session(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ciel.Session]:
-    """One session for all tests of this file, for each number of slots."""
-    with ciel.Session(jobs=request.param, state=tmp_path_factory.mktemp("state")) as made:
-        yield made
+session = sessions.with_slots(1, 2, 4)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -17,6 +17,7 @@ from typing import Any
 import ciel
 import jobs
 import pytest
+import sessions
 
 Bytes = ciel.Future[bytes]
 
@@ -98,13 +99,7 @@ PRODUCERS = [by_generator, by_command]
 READERS: list[Reader] = [to_lines, to_file, to_command, to_slow_command]
 
 
-@pytest.fixture(scope="module", params=[1, 3])
-def session(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ciel.Session]:
-    """One session for all tests of this file, for each number of slots."""
-    with ciel.Session(jobs=request.param, state=tmp_path_factory.mktemp("state")) as made:
-        yield made
+session = sessions.with_slots(1, 3)
 
 
 def bytes_of(length: int) -> bytes:

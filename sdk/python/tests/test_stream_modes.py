@@ -17,6 +17,7 @@ from typing import Any
 import ciel
 import jobs
 import pytest
+import sessions
 from ciel._task_streams import MODES
 
 LINE = b"0123456789abcde\n"
@@ -140,13 +141,7 @@ def expected(producer: Producer, length: int) -> str:
     return hashlib.md5(made).hexdigest()
 
 
-@pytest.fixture(scope="module", params=[1, 3])
-def session(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ciel.Session]:
-    """One session for all tests of this file, for each number of slots."""
-    with ciel.Session(jobs=request.param, state=tmp_path_factory.mktemp("state")) as made:
-        yield made
+session = sessions.with_slots(1, 3)
 
 
 @pytest.mark.parametrize("length", LENGTHS)

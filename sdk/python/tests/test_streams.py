@@ -8,6 +8,7 @@ from pathlib import Path
 
 import ciel
 import pytest
+import sessions
 from ciel import testing
 from ciel._engine_strand import JOINED_BYTES_MAX, write_pieces
 from ciel._freeze import frame_of
@@ -63,13 +64,7 @@ def length(stream: ciel.Reading[bytes]) -> int:
         return sum(len(block) for block in iter(lambda: file.read(1000), b""))
 
 
-@pytest.fixture(scope="module", params=[1, 2, 4])
-def session(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ciel.Session]:
-    """One session for all tests of this file, for each number of slots."""
-    with ciel.Session(jobs=request.param, state=tmp_path_factory.mktemp("state")) as made:
-        yield made
+session = sessions.with_slots(1, 2, 4)
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 20_000])

@@ -1,0 +1,27 @@
+"""Sessions that all tests of a file share, one for each number of slots.
+
+Used by the tests of streams: what they give must not depend on the slots. It knows nothing of what
+is spawned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import ciel
+import pytest
+
+Fixture = Callable[[pytest.FixtureRequest, pytest.TempPathFactory], Iterator[ciel.Session]]
+
+
+def with_slots(*counts: int) -> Fixture:
+    """The fixture `session` of a test file: its tests run once for each of these numbers of slots."""
+
+    @pytest.fixture(scope="module", params=counts, name="session")
+    def session(
+        request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    ) -> Iterator[ciel.Session]:
+        with ciel.Session(jobs=request.param, state=tmp_path_factory.mktemp("state")) as made:
+            yield made
+
+    return session

@@ -148,3 +148,57 @@ def test_a_write_into_memory_says_how_to_copy(tmp_path: Path, name: str) -> None
 def test_a_serial_run_says_the_same(tmp_path: Path) -> None:
     assert ways(tmp_path, "fill", "as it is", ("--serial",)) == [[HINT]] * 8
     assert ways(tmp_path, "fill", "copies", ("--serial",)) == ["0"] * 8
+
+
+MAPPED = """
+import numpy
+import pandas
+
+import ciel
+
+@ciel.task
+def make(rows):
+    return pandas.DataFrame({
+        "number": numpy.arange(rows),
+        "price": numpy.arange(rows) * 1.5,
+        "half": numpy.arange(rows, dtype="float32"),
+    })
+
+def place_of(column):
+    values = column.to_numpy()
+    address, is_read_only = values.__array_interface__["data"]
+    with open("/proc/self/smaps") as mappings:
+        for line in mappings:
+            first, *rest = line.split()
+            if not first.endswith(":"):
+                begin, end = (int(place, 16) for place in first.split("-"))
+                is_its = begin <= address and address + values.nbytes <= end
+                file = rest[4] if len(rest) > 4 else ""
+            elif is_its and first == "Private_Dirty:":
+                return [file, int(rest[0]), is_read_only]
+
+@ciel.task
+def places(frame):
+    found = {name: place_of(frame[name]) for name in frame}
+    try:
+        frame["price"].to_numpy()[0] = 1
+    except ValueError as error:
+        found["write"] = str(error)
+    return found
+
+def main():
+    made = make.spawn(100_000)
+    return [task.result() for task in [places.spawn(made) for _ in range(2)]]
+"""
+
+
+def test_blocks_of_a_frame_are_mapped_by_every_reader_and_not_copied(tmp_path: Path) -> None:
+    """They lie in the file of the object, of whose pages the reader has none of its own."""
+    found = jobs.run(tmp_path, MAPPED).value
+    assert len(found) == 2
+    for one in found:
+        assert "read-only" in one.pop("write")
+        assert set(one) == {"number", "price", "half"}
+        files = {file for file, _, _ in one.values()}
+        assert len(files) == 1 and "/" in files.pop()
+        assert all(place[1:] == [0, True] for place in one.values()), found

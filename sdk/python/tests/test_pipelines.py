@@ -34,6 +34,13 @@ def test_pipeline_longer_than_the_slots_ends(session: ciel.Session, way: ciel.St
     assert lines == b"11111111100000\n"
 
 
+def test_chain_of_a_hundred_streams_ends_on_any_number_of_slots(session: ciel.Session) -> None:
+    last = session.sh("seq 1000", stdout=ciel.stream)
+    for _ in range(99):
+        last = session.sh("cat", stdin=last, stdout=ciel.stream)
+    assert session.sh("md5sum", stdin=last).result() == session.sh("seq 1000 | md5sum").result()
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_reader_that_leaves_early_does_not_fail_its_producer(
     session: ciel.Session, way: ciel.Stream, tmp_path: Path

@@ -88,6 +88,14 @@ def test_pipeline_of_generators_longer_than_the_slots_ends(session: ciel.Session
     assert session.submit(total, made.stream()).result() == 64 * sum(n * n for n in range(1000))
 
 
+def test_chain_of_a_hundred_generators_ends(session: ciel.Session) -> None:
+    made = session.submit(squares, 10)
+    for _ in range(99):
+        made = session.submit(doubled, made.stream())
+    found = session.submit(listed, made.stream()).result()
+    assert found == [n * n * 2**99 for n in range(10)]
+
+
 def test_command_reads_the_bytes_of_a_generator(session: ciel.Session) -> None:
     made = session.submit(lines, 10_000)
     assert session.sh("wc -l", stdin=made).result() == b"10000\n"

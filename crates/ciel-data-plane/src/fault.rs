@@ -47,6 +47,12 @@ pub enum StreamFault {
         /// The object's name.
         name: String,
     },
+    /// The reader was told to stop.
+    #[error("the reader has given the stream up after {read} bytes")]
+    GivenUp {
+        /// Bytes that this reader got before.
+        read: u64,
+    },
     /// The stream was direct, and its connection broke: there is no copy to resume from.
     #[error("the connection of a stream that is not stored broke after {read} bytes")]
     NotStored {

@@ -9,10 +9,13 @@ use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use rustix::event::PollFlags;
+
 use crate::fault::StreamFault;
 use crate::frame::{Kind, receive};
 use crate::handshake::{self, Answer, Request};
 use crate::limits::{CONNECTS_MAX, NAME_BYTES_MAX, RECONNECT_MS, SILENCE_MS_MAX};
+use crate::stop::Stop;
 use crate::token::Token;
 
 /// A reader of an object on another store.
@@ -27,6 +30,9 @@ pub struct Fetch {
     taken: usize,
     /// Connections in a row without a new byte.
     attempts: u32,
+    /// All connections that were made.
+    connections: u64,
+    stop: Option<Stop>,
 }
 
 #[derive(Debug)]
@@ -54,6 +60,8 @@ impl Fetch {
             payload: Vec::new(),
             taken: 0,
             attempts: 0,
+            connections: 0,
+            stop: None,
         }
     }
 
@@ -62,6 +70,19 @@ impl Fetch {
     pub fn from(mut self, offset: u64) -> Fetch {
         self.request.from = offset;
         self
+    }
+
+    /// The same; once that signal is given, it fails with [`StreamFault::GivenUp`] in place of
+    /// waiting for the server.
+    #[must_use]
+    pub fn until(mut self, stop: Stop) -> Fetch {
+        self.stop = Some(stop);
+        self
+    }
+
+    /// Connections that it has made so far: one, and another for each that broke.
+    pub fn connections(&self) -> u64 {
+        self.connections
     }
 
     /// Bytes before the next one to be read.
@@ -77,6 +98,10 @@ impl Fetch {
                 Conversation::Closed => self.connect()?,
                 Conversation::Open { stream, is_stored } => {
                     let is_stored = *is_stored;
+                    if is_given_up(self.stop.as_ref(), stream, is_stored)? {
+                        let read = self.position_bytes();
+                        return Err(StreamFault::GivenUp { read }.into());
+                    }
                     self.taken = 0;
                     match receive(stream, &mut self.payload) {
                         Ok(frame) => self.on_frame(frame, is_stored)?,
@@ -147,9 +172,10 @@ impl Fetch {
         Ok(())
     }
 
-    fn greet(&self) -> io::Result<(TcpStream, Answer)> {
+    fn greet(&mut self) -> io::Result<(TcpStream, Answer)> {
         let silence = Duration::from_millis(SILENCE_MS_MAX);
         let stream = TcpStream::connect_timeout(&self.address, silence)?;
+        self.connections += 1;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(silence))?;
         let answer = handshake::request(&stream, &self.token, &self.request)?;
@@ -179,6 +205,16 @@ impl Fetch {
             read: self.request.from,
         }
     }
+}
+
+/// Waits until the server has sent something, or is silent for too long; true if the reader is to
+/// stop.
+fn is_given_up(stop: Option<&Stop>, stream: &TcpStream, is_stored: bool) -> io::Result<bool> {
+    let Some(stop) = stop else {
+        return Ok(false);
+    };
+    let limit = is_stored.then_some(Duration::from_millis(SILENCE_MS_MAX));
+    stop.wait_at_most(stream, PollFlags::IN, limit)
 }
 
 impl Read for Fetch {

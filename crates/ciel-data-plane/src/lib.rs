@@ -3,7 +3,8 @@
 //! - A growing object: [`GrowingWriter`], [`GrowingReader`] and the shared [`Progress`] by which
 //!   readers, also of other processes, learn of new bytes; [`Follower`] publishes the growth of a
 //!   file that a program of somebody else writes.
-//! - Pipes: a [`Fifo`] held at both ends, and [`store`], [`discard`] and [`push`], which splice.
+//! - Pipes: a [`Fifo`] held at both ends, and [`store`], [`discard`] and [`push`], which splice;
+//!   [`pour`], which fills a pipe from a connection.
 //! - A [`Ring`] in shared memory, and recycled [`Arenas`].
 //! - The TCP data plane: a [`Server`] of growing objects, and [`Fetch`], which reads one of them
 //!   over connections that may break.
@@ -38,7 +39,7 @@ pub use fifo::Fifo;
 pub use follower::Follower;
 pub use growing::{GrowingReader, GrowingWriter};
 pub use progress::{Look, Progress, State};
-pub use pump::{discard, push, store};
+pub use pump::{discard, pour, push, store};
 pub use ring::{Ring, RingReader, RingWriter};
 pub use server::{Catalogue, Found, Server};
 pub use stop::Stop;

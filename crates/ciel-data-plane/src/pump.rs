@@ -1,20 +1,21 @@
 //! Moves the bytes of a stream between pipes and objects without copying them through memory of
-//! this process (`splice`).
+//! this process (`splice`), and from a connection, whose frames are checked, into a pipe.
 //!
 //! Each function runs in a thread of the caller's and returns when its stream is through. None of
 //! them takes the end of a pipe for the end of the stream: that is the caller's to say.
 //! Read next: `fifo`.
 
 use std::fs::OpenOptions;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::AsFd;
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::pipe::{SpliceFlags, splice};
 
+use crate::fetch::Fetch;
 use crate::growing::{GrowingReader, GrowingWriter};
-use crate::limits::MOVE_BYTES;
+use crate::limits::{FRAME_BYTES_MAX, MOVE_BYTES};
 use crate::stop::Stop;
 
 /// Moves what comes out of a pipe into a growing object, until nobody can write into the pipe or it
@@ -113,6 +114,43 @@ pub fn push(mut object: GrowingReader, pipe: impl AsFd, stop: &Stop) -> io::Resu
                 }
             }
             Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+/// Pours what a fetch brings into a pipe until the true end, or until the consumer leaves: it
+/// closes its end, or the caller gives `stop` because the consumer has ended. Tells `moved` of each
+/// piece that is in the pipe. Returns whether the consumer has everything.
+///
+/// # Errors
+/// [`StreamFault`](crate::StreamFault) if the fetch fails; what it has read before is in the pipe
+/// then. The pipe is left open, as by [`push`].
+pub fn pour(
+    fetch: &mut Fetch,
+    pipe: impl AsFd,
+    stop: &Stop,
+    mut moved: impl FnMut(u64),
+) -> io::Result<bool> {
+    let mut piece = vec![0; FRAME_BYTES_MAX];
+    loop {
+        let count = fetch.read(&mut piece)?;
+        if count == 0 {
+            return Ok(true);
+        }
+        let mut rest = &piece[..count];
+        while !rest.is_empty() {
+            if stop.wait_for(&pipe, PollFlags::OUT)? {
+                return Ok(false);
+            }
+            match rustix::io::write(&pipe, rest) {
+                Ok(written) => {
+                    moved(written as u64);
+                    rest = &rest[written..];
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(Errno::PIPE) => return Ok(false),
+                Err(errno) => return Err(errno.into()),
+            }
         }
     }
 }

@@ -101,6 +101,8 @@ fn accept(listener: &TcpListener, stop: &Stop, shared: &Arc<Served>) -> io::Resu
     while !stop.wait_for(listener, PollFlags::IN)? {
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
+            // It does not listen any more: no connection comes again.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
             // The client has left meanwhile, or there are no descriptors: others are served still.
             Err(_) => continue,
         };

@@ -5,8 +5,9 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
 /// The signal. Clones are the same signal; once given it stays.
@@ -41,12 +42,29 @@ impl Stop {
     /// # Errors
     /// If the system refuses to wait.
     pub(crate) fn wait_for(&self, other: impl AsFd, ready: PollFlags) -> io::Result<bool> {
+        self.wait_at_most(other, ready, None)
+    }
+
+    /// As [`wait_for`](Self::wait_for); after the limit it returns in any case.
+    ///
+    /// # Errors
+    /// If the system refuses to wait.
+    pub(crate) fn wait_at_most(
+        &self,
+        other: impl AsFd,
+        ready: PollFlags,
+        limit: Option<Duration>,
+    ) -> io::Result<bool> {
         let mut both = [
             PollFd::from_borrowed_fd(other.as_fd(), ready),
             PollFd::from_borrowed_fd(self.event.as_fd(), PollFlags::IN),
         ];
+        let limit = limit.map(|limit| Timespec {
+            tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: limit.subsec_nanos().into(),
+        });
         loop {
-            match poll(&mut both, None) {
+            match poll(&mut both, limit.as_ref()) {
                 Ok(_) => return Ok(!both[1].revents().is_empty()),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),

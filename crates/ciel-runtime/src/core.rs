@@ -22,6 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
+use crate::data_plane::DataPlane;
 use crate::executors::{Executor, Launch, Registry};
 use crate::gate::{Causes, Gate};
 use crate::history::History;
@@ -82,6 +83,8 @@ pub(crate) struct Core {
     pub(crate) output_ready: bool,
     /// Open outputs of running processes.
     pub(crate) streams: Sources,
+    /// Serves them to readers that ask for connections.
+    pub(crate) data_plane: DataPlane,
     /// Process ids of running tasks.
     pub(crate) pids: FxHashMap<TaskKey, u32>,
     /// Process ids of workers.
@@ -133,6 +136,7 @@ impl Core {
             ending: None,
             closed: false,
             streams: Sources::default(),
+            data_plane: DataPlane::default(),
             output_ready: false,
             pids: FxHashMap::default(),
             worker_pids: FxHashMap::default(),

@@ -14,6 +14,7 @@ mod cleanup;
 mod command_failure;
 mod control;
 mod core;
+mod data_plane;
 mod death;
 pub mod difference;
 pub mod dry_run;

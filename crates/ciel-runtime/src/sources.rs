@@ -4,9 +4,11 @@
 //! module moves none of them. Read next: `streams`.
 
 use std::fs::File;
+use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use ciel_data_plane::{GrowingReader, Progress};
 use ciel_model::{Form, Name};
 use ciel_node::AttemptKey;
 use rustc_hash::FxHashMap;
@@ -41,9 +43,78 @@ pub(crate) struct Source {
     /// How the bytes are read.
     pub(crate) form: Form,
     pub(crate) flow: watch::Sender<Flow>,
+    /// The same for readers on other threads, once there is one.
+    growth: OnceLock<Arc<Progress>>,
 }
 
 impl Source {
+    /// An output that nobody has written to or reads.
+    pub(crate) fn new(
+        (producer, index): (AttemptKey, u32),
+        (pipe, file): (PathBuf, File),
+        form: Form,
+    ) -> Source {
+        Source {
+            producer,
+            index,
+            pipe,
+            file,
+            form,
+            flow: watch::Sender::new(Flow::Open),
+            growth: OnceLock::new(),
+        }
+    }
+
+    /// More bytes are in the file.
+    pub(crate) fn grow(&self, count: u64) {
+        self.flow.send_modify(|flow| {
+            if let Flow::Stored { bytes, .. } = flow {
+                *bytes += count;
+                if let Some(growth) = self.growth.get() {
+                    growth.publish(*bytes);
+                }
+            }
+        });
+    }
+
+    /// The producer has ended well: what is in the file is all.
+    pub(crate) fn complete(&self) {
+        self.flow.send_modify(|flow| {
+            if let Flow::Stored { bytes, is_whole } = flow {
+                *is_whole = true;
+                if let Some(growth) = self.growth.get() {
+                    growth.commit(*bytes);
+                }
+            }
+        });
+    }
+
+    /// The producer is gone; without effect if that was after its end.
+    pub(crate) fn lose(&self) {
+        if let Some(growth) = self.growth.get() {
+            growth.lose();
+        }
+    }
+
+    /// Reads what is stored, as it grows, on another thread.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(crate) fn growing(&self) -> io::Result<GrowingReader> {
+        let file = self.file.try_clone()?;
+        let made = Arc::new(Progress::in_memory()?);
+        // While it is looked at, it does not change.
+        let flow = self.flow.borrow();
+        let growth = self.growth.get_or_init(|| made);
+        if let Flow::Stored { bytes, is_whole } = *flow {
+            growth.publish(bytes);
+            if is_whole {
+                growth.commit(bytes);
+            }
+        }
+        Ok(GrowingReader::new(file, growth.clone()))
+    }
+
     /// From now on the bytes are stored, unless that has been decided otherwise.
     pub(crate) fn store(&self) {
         self.flow.send_if_modified(|flow| {

@@ -39,7 +39,7 @@ impl Budget {
     }
 
     /// Bytes were copied that are an object now, or become one: those of a user's file, or of a
-    /// file with several names.
+    /// file with several names; or they went to the reader of a stream over a connection.
     pub fn count_moved(&self, bytes: u64) {
         self.locked().moved += bytes;
     }

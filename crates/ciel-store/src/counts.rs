@@ -32,7 +32,8 @@ pub struct Traffic {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     kinds: [Traffic; Kind::ALL.len()],
-    /// Bytes that were copied into the store, instead of written or renamed there by a task.
+    /// Bytes that were copied into the store, instead of written or renamed there by a task, or out
+    /// of it over a connection.
     pub moved: u64,
     /// The most bytes that were present at once.
     pub peak: u64,

@@ -36,7 +36,7 @@ def is_project_file(path: str) -> bool:
 
 
 def is_package_file(path: str) -> bool:
-    """Whether a file is in a folder of installed packages, as Python and its distributors name it."""
+    """Whether a file is in a folder of installed packages, as Python and distributors name it."""
     return any(f"{os.sep}{folder}{os.sep}" in path for folder in _PACKAGES)
 
 

@@ -15,7 +15,7 @@ Fixture = Callable[[pytest.FixtureRequest, pytest.TempPathFactory], Iterator[cie
 
 
 def with_slots(*counts: int) -> Fixture:
-    """The fixture `session` of a test file: its tests run once for each of these numbers of slots."""
+    """The fixture `session` of a test file: its tests run for each of these counts of slots."""
 
     @pytest.fixture(scope="module", params=counts, name="session")
     def session(

@@ -243,8 +243,8 @@ def test_package_that_counts_the_cores_has_no_effect(folder: Path, tmp_path: Pat
 
 
 def test_program_whose_folder_is_named_like_one_of_packages_has_the_effect(tmp_path: Path) -> None:
-    """A program in `my-packages` was taken for an installed package, and kept with the cores that it
-    had counted.
+    """A program in `my-packages` was taken for an installed package, and kept with the cores that
+    it had counted.
     """
     folder = tmp_path / "my-packages"
     folder.mkdir()

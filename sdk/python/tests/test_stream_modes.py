@@ -303,7 +303,7 @@ def test_why_says_in_which_mode_a_task_reads_and_in_place_of_which(tmp_path: Pat
     reasons = {
         "indirect_file": "indirect_pipe in place of indirect_file: what a task reads is a pipe",
         "indirect_pipe": "indirect_pipe",
-        "indirect_tcp": "indirect_pipe in place of indirect_tcp: both ends are in one store",
+        "indirect_tcp": "indirect_tcp, 18 bytes over 1 connection",
         "overlap": "overlap",
         "direct": "indirect_pipe in place of direct: its producer does not declare single_consumer",
     }

@@ -4,7 +4,9 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use ciel_data_plane::{Catalogue, Fetch, Found, GrowingReader, Server, StreamFault, Token};
+use ciel_data_plane::{
+    Catalogue, Fetch, Found, GrowingReader, Server, Stop, StreamFault, Token, pour,
+};
 
 use crate::bytes::{read, write};
 use crate::wiring::growing;
@@ -95,4 +97,54 @@ fn server_survives_clients_that_talk_nonsense() {
     let (bytes, end) = read(&mut fetch, 0, u64::MAX, 100);
     end.unwrap();
     assert_eq!(bytes, 1_000);
+}
+
+#[test]
+fn fetch_that_is_told_to_stop_does_not_wait_for_a_silent_server() {
+    let token = Token::random().unwrap();
+    let mut object = growing();
+    let reader = object.reader().unwrap();
+    let address = "127.0.0.1:0".parse().unwrap();
+    let server = Server::start(address, token.clone(), Arc::new(One(reader))).unwrap();
+    write(&mut object, 10, || 10).unwrap();
+    let stop = Stop::new().unwrap();
+    let mut fetch = Fetch::new(server.address(), token, "one").until(stop.clone());
+    assert_eq!(read(&mut fetch, 0, 10, 10).0, 10);
+    stop.give().unwrap();
+    assert_eq!(fault(fetch), StreamFault::GivenUp { read: 10 });
+}
+
+#[test]
+fn object_is_poured_into_a_pipe_and_each_byte_of_it_is_told() {
+    let token = Token::random().unwrap();
+    let server = serve(&token, 700_000);
+    let mut fetch = Fetch::new(server.address(), token, "one");
+    let (mut read_end, write_end) = std::io::pipe().unwrap();
+    let thread = std::thread::spawn(move || {
+        let mut moved = 0;
+        let stop = Stop::new().unwrap();
+        let is_whole = pour(&mut fetch, write_end, &stop, |bytes| moved += bytes);
+        (is_whole.unwrap(), moved, fetch.connections())
+    });
+    let (bytes, end) = read(&mut read_end, 0, u64::MAX, 10_000);
+    end.unwrap();
+    assert_eq!(
+        (bytes, thread.join().unwrap()),
+        (700_000, (true, 700_000, 1))
+    );
+}
+
+#[test]
+fn consumer_that_leaves_its_pipe_or_is_stopped_ends_the_pouring() {
+    let token = Token::random().unwrap();
+    let server = serve(&token, 700_000);
+    let (read_end, write_end) = std::io::pipe().unwrap();
+    drop(read_end);
+    let stop = Stop::new().unwrap();
+    let mut fetch = Fetch::new(server.address(), token.clone(), "one");
+    assert!(!pour(&mut fetch, write_end, &stop, |_| {}).unwrap());
+    let (_read_end, write_end) = std::io::pipe().unwrap();
+    let mut fetch = Fetch::new(server.address(), token, "one");
+    stop.give().unwrap();
+    assert!(!pour(&mut fetch, write_end, &stop, |_| {}).unwrap());
 }

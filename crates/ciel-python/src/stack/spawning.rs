@@ -202,8 +202,8 @@ fn send(
     future.map(Some)
 }
 
-/// The payload of a call that is sent, with futures at `places`, and the handles of these; `None` if
-/// they are not all of the innermost strand, or an argument is neither plain nor a future.
+/// The payload of a call that is sent, with futures at `places`, and the handles of these; `None`
+/// if they are not all of the innermost strand, or an argument is neither plain nor a future.
 fn packed(
     stack: &Stack,
     known: &Known,

@@ -3,6 +3,7 @@
 //! It does not know how the process runs. Read next: `streams`, for inputs that are still written.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_graph::{Assignment, Entry};
@@ -88,7 +89,7 @@ impl Ends {
 }
 
 /// Takes the inputs of a process; none if it is to start again, because a producer has done so.
-pub(super) fn take_inputs(engine: &Engine, assignment: &Assignment) -> Failed<Option<Taken>> {
+pub(super) fn take_inputs(engine: &Arc<Engine>, assignment: &Assignment) -> Failed<Option<Taken>> {
     let Entry::Start(known) = &assignment.entry else {
         unreachable!("a process has only one turn");
     };

@@ -11,7 +11,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ciel_graph::{Assignment, Carriage, Event, Step, StreamInput};
-use ciel_model::{Failure, FailureKind, Form, Handle, Label, Micros, Mode, Value, limits};
+use ciel_model::{
+    AttemptNumber, Failure, FailureKind, Form, Handle, Label, Micros, Mode, Value, limits,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
@@ -19,8 +21,10 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::JoinHandle;
 
-use super::service;
+use super::service::{self, Service};
+use super::transfer::{Ended, Transfer};
 use crate::core::Core;
+use crate::data_plane::Offer;
 use crate::engine::Engine;
 use crate::sources::{Flow, Source};
 use crate::spawning::watched;
@@ -94,18 +98,18 @@ pub(crate) enum Attached {
 /// # Errors
 /// The failure of the task if the system refuses a pipe.
 pub(crate) fn attach(
-    engine: &Engine,
+    engine: &Arc<Engine>,
     assignment: &Assignment,
     stream: StreamInput,
 ) -> Result<Attached, Box<Failure>> {
-    attach_with(engine, assignment, stream, |source, mode| match mode {
-        Mode::Direct => {
+    attach_with(engine, assignment, stream, |source, way| match way {
+        Way::Direct => {
             let end = engine.folder.scratch().reading_end(&source.pipe)?;
             Ok(Inlet::direct(end, source))
         }
-        _ => {
+        way => {
             let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-            carry_over(source, mode, reader, writer)
+            carry_over(source, way, reader, writer)
         }
     })
 }
@@ -116,42 +120,84 @@ pub(crate) fn attach(
 /// # Errors
 /// The failure of the task if the system refuses a pipe.
 pub(crate) fn attach_by_name(
-    engine: &Engine,
+    engine: &Arc<Engine>,
     assignment: &Assignment,
     stream: StreamInput,
     (path, ends): (&Path, OwnedFd),
 ) -> Result<Attached, Box<Failure>> {
     let folders = engine.folder.scratch();
-    attach_with(engine, assignment, stream, |source, mode| {
-        if mode == Mode::Direct {
+    attach_with(engine, assignment, stream, |source, way| {
+        if matches!(way, Way::Direct) {
             folders.share_pipe(&source.pipe, path)?;
         }
         // Until the reader has opened the pipe, this end keeps what is in it.
         let reader = folders.reading_end(path)?;
-        match mode {
-            Mode::Direct => Ok(Inlet::direct(reader, source)),
-            _ => carry_over(source, mode, reader, ends),
+        match way {
+            Way::Direct => Ok(Inlet::direct(reader, source)),
+            way => carry_over(source, way, reader, ends),
         }
     })
 }
 
+/// How the bytes of a source come to a reader.
+enum Way {
+    /// It has the pipe of the producer.
+    Direct,
+    /// From the file, as that mode says.
+    Copied(Mode),
+    /// Over a connection.
+    Fetched(Offer, Box<Reader>),
+}
+
+/// Who reads over a connection, and what `ciel why` says of that so far.
+struct Reader {
+    engine: Arc<Engine>,
+    task: Label,
+    read: (AttemptNumber, u32),
+    told: String,
+}
+
+impl Reader {
+    /// Says more.
+    fn tell(&self, how: &str) {
+        let told = format!("{}{how}", self.told);
+        let mut core = self.engine.lock();
+        core.history.stream_read(&self.task, self.read, told);
+    }
+}
+
 /// Finds the source of a stream, decides its mode and opens it so.
 fn attach_with(
-    engine: &Engine,
+    engine: &Arc<Engine>,
     assignment: &Assignment,
     stream: StreamInput,
-    open: impl FnOnce(Arc<Source>, Mode) -> io::Result<Inlet>,
+    open: impl FnOnce(Arc<Source>, Way) -> io::Result<Inlet>,
 ) -> Result<Attached, Box<Failure>> {
     let attached = engine.with(|core, now| {
         let Some(source) = core.streams.get(&stream.name).cloned() else {
             let value = core.graph().ended_stream(assignment.task, stream.input);
             return Ok(value.map_or(Attached::Gone, Attached::Value));
         };
-        let service = service::decide(core, &source, assignment, stream.mode);
+        let mut service = service::decide(core, &source, assignment, stream.mode);
+        let offer = offered(core, &source, &mut service);
         let (task, input) = (&assignment.label, stream.input.0);
-        let read = (assignment.attempt, input);
-        core.history.stream_read(task, read, service.told(input));
-        let inlet = open(source.clone(), service.mode)?;
+        let (read, told) = ((assignment.attempt, input), service.told(input));
+        core.history.stream_read(task, read, told.clone());
+        let way = match (service.mode, offer) {
+            (Mode::Direct, _) => Way::Direct,
+            (_, Some(offer)) => {
+                let (engine, task) = (engine.clone(), task.clone());
+                let reader = Reader {
+                    engine,
+                    task,
+                    read,
+                    told,
+                };
+                Way::Fetched(offer, Box::new(reader))
+            }
+            (mode, None) => Way::Copied(mode),
+        };
+        let inlet = open(source.clone(), way)?;
         match service.mode {
             Mode::Direct => pass_directly(core, now, &source),
             _ => source.store(),
@@ -159,6 +205,23 @@ fn attach_with(
         Ok(Attached::Stream(inlet))
     });
     attached.map_err(|error| unreadable(&assignment.label, &error))
+}
+
+/// Offers a source at the data plane if its reader is to have it over a connection. Without a port
+/// it is served otherwise.
+fn offered(core: &mut Core, source: &Source, service: &mut Service) -> Option<Offer> {
+    if service.mode != Mode::IndirectTcp {
+        return None;
+    }
+    let object = source.growing();
+    match object.and_then(|object| core.data_plane.offer(object)) {
+        Ok(offer) => Some(offer),
+        Err(error) => {
+            let reason = format!("no port can be opened: {error}");
+            *service = Service::of(Mode::IndirectTcp, Some(reason));
+            None
+        }
+    }
 }
 
 /// From now on the bytes of a source are nowhere but in its pipe.
@@ -185,14 +248,21 @@ fn unreadable(task: &Label, error: &io::Error) -> Box<Failure> {
 /// From now on what comes into the file of a source comes out of that pipe.
 fn carry_over(
     source: Arc<Source>,
-    mode: Mode,
+    way: Way,
     reader: OwnedFd,
     writer: OwnedFd,
 ) -> io::Result<Inlet> {
     // A smaller pipe is slower, and that is all.
     let _ = rustix::pipe::fcntl_setpipe_size(&writer, limits::STREAM_PIPE_BYTES);
-    let writer = watched_end(&writer, Interest::WRITABLE)?;
-    let copying = tokio::task::spawn_local(copy(source.clone(), mode, writer));
+    let end = watched_end(&writer, Interest::WRITABLE)?;
+    let copying = match way {
+        Way::Direct => unreachable!("its reader has the pipe of the producer"),
+        Way::Copied(mode) => tokio::task::spawn_local(copy(source.clone(), (mode, 0), end)),
+        Way::Fetched(offer, reader) => {
+            let transfer = Transfer::start(offer, reader.engine.folder.clone(), writer)?;
+            tokio::task::spawn_local(fetch(source.clone(), transfer, *reader, end))
+        }
+    };
     Ok(Inlet {
         descriptor: Some(reader),
         source,
@@ -209,9 +279,8 @@ fn watched_end(end: &OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>
 
 /// Copies until the source is whole or the reader has left. If neither happens, it waits until it
 /// is dropped with its reader.
-async fn copy(source: Arc<Source>, mode: Mode, writer: AsyncFd<OwnedFd>) {
+async fn copy(source: Arc<Source>, (mode, mut at): (Mode, u64), writer: AsyncFd<OwnedFd>) {
     let mut changes = source.flow.subscribe();
-    let mut at = 0;
     loop {
         let (bytes, is_whole) = match *changes.borrow_and_update() {
             Flow::Stored { bytes, is_whole } if is_whole || mode.follows_production() => {
@@ -235,6 +304,32 @@ async fn copy(source: Arc<Source>, mode: Mode, writer: AsyncFd<OwnedFd>) {
         }
         let is_over = changes.changed().await.is_err();
         assert!(!is_over, "a source that is read is not gone");
+    }
+}
+
+/// Waits until a transfer has ended. Without a connection the reader has the rest from the file.
+async fn fetch(
+    source: Arc<Source>,
+    mut transfer: Transfer,
+    reader: Reader,
+    writer: AsyncFd<OwnedFd>,
+) {
+    match transfer.end().await {
+        Ended::Whole { bytes, connections } => {
+            let noun = if connections == 1 {
+                "connection"
+            } else {
+                "connections"
+            };
+            reader.tell(&format!(", {bytes} bytes over {connections} {noun}"));
+        }
+        Ended::Left => std::future::pending().await,
+        Ended::Broken { read, fault } => {
+            reader.tell(&format!(", after {read} bytes from the file: {fault}"));
+            reader.engine.lock().data_plane.give_up(transfer.address());
+            drop(transfer);
+            copy(source, (Mode::IndirectTcp, read), writer).await;
+        }
     }
 }
 

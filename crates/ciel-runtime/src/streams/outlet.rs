@@ -118,15 +118,9 @@ impl Outlets {
             let message = format!("cannot use the pipe of output {index}: {error}");
             Box::new(Failure::new(FailureKind::TaskError, task.clone(), message))
         })?;
-        let (flow, changes) = watch::channel(Flow::Open);
-        let source = Arc::new(Source {
-            producer: self.attempt,
-            index,
-            pipe: place.pipe,
-            file: place.file,
-            form: place.form,
-            flow,
-        });
+        let files = (place.pipe, place.file);
+        let source = Arc::new(Source::new((self.attempt, index), files, place.form));
+        let changes = source.flow.subscribe();
         let (ended, end) = oneshot::channel();
         let carrying = tokio::task::spawn_local(carry(source.clone(), ends, changes, end));
         self.engine.lock().streams.insert(name, source);
@@ -203,8 +197,20 @@ impl Drop for Outlets {
     }
 }
 
-/// Moves what comes out of a pipe until its producer has ended; gives the way that it took.
+/// As [`carry_to_end`]; readers on other threads hear of an end that is none.
 async fn carry(
+    source: Arc<Source>,
+    ends: AsyncFd<OwnedFd>,
+    changes: watch::Receiver<Flow>,
+    end: oneshot::Receiver<bool>,
+) -> io::Result<Flow> {
+    let carried = carry_to_end(source.clone(), ends, changes, end).await;
+    source.lose();
+    carried
+}
+
+/// Moves what comes out of a pipe until its producer has ended; gives the way that it took.
+async fn carry_to_end(
     source: Arc<Source>,
     ends: AsyncFd<OwnedFd>,
     mut changes: watch::Receiver<Flow>,
@@ -252,11 +258,7 @@ async fn carry(
     if let Flow::Stored { .. } = flow
         && is_well
     {
-        source.flow.send_modify(|flow| {
-            if let Flow::Stored { is_whole, .. } = flow {
-                *is_whole = true;
-            }
-        });
+        source.complete();
     }
     Ok(flow)
 }
@@ -296,10 +298,6 @@ fn move_some(source: &Source, ends: &OwnedFd) -> io::Result<()> {
     let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
     let most = limits::STREAM_COPY_BYTES_MAX;
     let count = splice(ends, None, &source.file, None, most, flags)?;
-    source.flow.send_modify(|flow| {
-        if let Flow::Stored { bytes, .. } = flow {
-            *bytes += count as u64;
-        }
-    });
+    source.grow(count as u64);
     Ok(())
 }

@@ -18,7 +18,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    fn of(asked: Mode, refused: Option<String>) -> Service {
+    pub(super) fn of(asked: Mode, refused: Option<String>) -> Service {
         match refused {
             None => Service {
                 mode: asked,
@@ -52,9 +52,8 @@ pub(super) fn decide(
 ) -> Service {
     let flow = *source.flow.borrow();
     let refused = match asked {
-        Mode::NoStream | Mode::Overlap | Mode::IndirectPipe => None,
+        Mode::NoStream | Mode::Overlap | Mode::IndirectPipe | Mode::IndirectTcp => None,
         Mode::IndirectFile => Some("what a task reads is a pipe".to_string()),
-        Mode::IndirectTcp => Some("both ends are in one store".to_string()),
         Mode::Direct => not_direct(core, source, assignment, flow),
     };
     Service::of(asked, refused)
@@ -76,11 +75,14 @@ mod tests {
 
     #[test]
     fn fall_back_says_what_was_asked_for_and_why_it_is_not() {
-        let service = Service::of(Mode::IndirectTcp, Some("both ends are in one store".into()));
+        let service = Service::of(
+            Mode::IndirectFile,
+            Some("what a task reads is a pipe".into()),
+        );
         assert_eq!(
             service.told(2),
-            "reads input 2 in the mode indirect_pipe in place of indirect_tcp: \
-             both ends are in one store"
+            "reads input 2 in the mode indirect_pipe in place of indirect_file: \
+             what a task reads is a pipe"
         );
         let service = Service::of(Mode::Direct, None);
         assert_eq!(service.told(0), "reads input 0 in the mode direct");

@@ -79,6 +79,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "ciel-runtime",
         &[
             "ciel-coordinator",
+            "ciel-data-plane",
             "ciel-engine",
             "ciel-graph",
             "ciel-journal",

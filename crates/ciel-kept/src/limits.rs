@@ -5,6 +5,10 @@ use std::time::Duration;
 /// How long a process waits for another one that writes to the index.
 pub const BUSY_WAIT_MAX: Duration = Duration::from_secs(5);
 
+/// KiB of pages of the index that a process keeps: what many short tasks change between two
+/// transactions is read and written again less often.
+pub const INDEX_CACHE_KIB: i64 = 8 << 10;
+
 /// Entries without a result that stay, so that a task can be told that its result was removed.
 pub const EVICTED_ENTRIES_MAX: u64 = 100_000;
 

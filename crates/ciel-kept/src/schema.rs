@@ -51,6 +51,8 @@ pub(crate) fn open(path: &Path) -> Result<Connection, KeptError> {
     index.busy_timeout(limits::BUSY_WAIT_MAX)?;
     // What a power failure takes is recomputed; a killed process loses nothing.
     index.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;")?;
+    // Negative: in KiB, not in pages.
+    index.pragma_update(None, "cache_size", -limits::INDEX_CACHE_KIB)?;
     index.set_prepared_statement_cache_capacity(32);
     if format(&index)? != FORMAT {
         make_tables(&mut index)?;

@@ -347,14 +347,24 @@ impl KeptResults {
     pub fn keep(&mut self, batch: &[(Entry, Vec<PathBuf>)], now_s: u64) -> Result<(), KeptError> {
         let (change, objects) = self.change_with_objects()?;
         let mut writing = Writing::new(change)?;
-        for (entry, files) in batch {
+        let keyed = batch.iter().enumerate();
+        let mut keyed: Vec<_> = keyed
+            .map(|(number, (entry, files))| (entry.parts.key(), number, entry, files))
+            .collect();
+        // What is written in the order of an index finds most of its pages at hand.
+        keyed.sort_unstable_by_key(|(key, number, ..)| (*key, *number));
+        for (key, _, entry, files) in &keyed {
             let held: Vec<_> = entry.objects().take(files.len()).collect();
             let is_whole = files.is_empty() || held.len() == entry.objects().count();
             debug_assert!(is_whole, "each object has its file, or none has one");
-            for ((digest, length), file) in held.iter().zip(files) {
+            for ((digest, length), file) in held.iter().zip(*files) {
                 objects.add(*digest, *length, file)?;
             }
-            writing.put(objects, (entry, &held), now_s)?;
+            writing.put(objects, (*key, entry, &held), now_s)?;
+        }
+        keyed.sort_unstable_by_key(|(_, number, entry, _)| (entry.place, *number));
+        for (key, _, entry, _) in &keyed {
+            writing.put_place(entry.place, &blob(*key))?;
         }
         writing.commit()
     }

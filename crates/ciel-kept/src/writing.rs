@@ -41,18 +41,18 @@ impl<'a> Writing<'a> {
         })
     }
 
-    /// Writes an entry that holds these objects, as used at `now_s`, in place of one under the same
-    /// key.
+    /// Writes an entry that holds these objects, as used at `now_s`, under its key, in place of one
+    /// that is there. Its place is still to be put.
     pub(crate) fn put(
         &mut self,
         objects: &Objects,
-        (entry, held): (&Entry, &[(Digest, u64)]),
+        (key, entry, held): (Digest, &Entry, &[(Digest, u64)]),
         now_s: u64,
     ) -> Result<(), KeptError> {
         let (body, parts) = (encoded(entry), encoded(&entry.parts));
         let lengths: u64 = held.iter().map(|(_, length)| length).sum();
         let bytes = body.len() as u64 + lengths;
-        let key = blob(entry.parts.key());
+        let key = blob(key);
         let before = self.remove_earlier(&key)?;
         let mut add = self.change.prepare_cached(
             "INSERT INTO entry (key, used_s, bytes, marked, run, task, check_digest, parts, body)
@@ -75,7 +75,6 @@ impl<'a> Writing<'a> {
             hold.execute(params![blob(*digest), id])?;
         }
         remove_unheld(&self.change, objects, before)?;
-        self.put_place(entry.place, &key)?;
         self.entries += 1;
         self.bytes += bytes as i64;
         Ok(())

@@ -20,8 +20,9 @@ const WAIT_MAX: Duration = Duration::from_millis(200);
 /// little if a kill takes their results.
 const QUICK: usize = 4;
 
-/// What is written at once, at most.
-const LENGTH_MAX: usize = 512;
+/// What is written at once, at most: about as much as comes within [`WAIT_MAX`] of the shortest
+/// tasks. Keys are random, so each page of the index is written the less often the longer a batch.
+const LENGTH_MAX: usize = 4096;
 
 /// Results and notes that wait.
 #[derive(Default)]

@@ -51,9 +51,9 @@ impl Conversation {
 
     /// The bytes of memory that the running tasks have declared.
     fn declared_bytes(&self) -> u64 {
-        let options = |task: &WorkerTask| task.assignment.descriptor.options.clone();
-        let declared = self.running.values().map(options);
-        declared
+        let running = self.running.values();
+        let options = running.map(|task| task.assignment.descriptor.options.clone());
+        options
             .filter_map(|options| options.resources.memory_bytes)
             .fold(0, u64::saturating_add)
     }
@@ -70,8 +70,9 @@ impl Conversation {
         let mut parked: Vec<_> = std::mem::take(&mut self.parked).into_values().collect();
         parked.sort_unstable_by_key(|task| task.tag);
         if *reason != WorkerExitReason::Dismissed {
+            let all = parked.iter().map(Box::as_ref);
             let stays = |task: &&WorkerTask| !host.is_stopping(task.attempt.key());
-            let waited: Vec<&Label> = parked.iter().filter(stays).map(WorkerTask::label).collect();
+            let waited: Vec<&Label> = all.filter(stays).map(WorkerTask::label).collect();
             effects.extend(replayed(&waited, gone));
         }
         parked

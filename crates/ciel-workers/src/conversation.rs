@@ -46,12 +46,12 @@ pub struct Conversation {
     received: Received,
     /// What it knows of the tasks that start there.
     sent: Sent,
-    /// What it runs, by tag.
-    pub(crate) running: BTreeMap<u32, WorkerTask>,
-    pub(crate) parked: FxHashMap<TaskKey, WorkerTask>,
+    /// What it runs, by tag. Tasks are boxed because each message takes one out and puts it back.
+    pub(crate) running: BTreeMap<u32, Box<WorkerTask>>,
+    pub(crate) parked: FxHashMap<TaskKey, Box<WorkerTask>>,
     /// The starts that it has received and not begun: each follows the one before it, the first
     /// the task that runs.
-    pub(crate) line: VecDeque<WorkerTask>,
+    pub(crate) line: VecDeque<Box<WorkerTask>>,
     /// When memory is looked at again.
     pub(crate) sample_at: Option<Micros>,
     /// It gets no new task, and ends after the last strand parked in it.
@@ -190,7 +190,12 @@ impl Conversation {
         io.send(task.tag, start);
     }
 
-    fn resume(&mut self, io: &mut Io<'_>, mut task: WorkerTask, mut assignment: Box<Assignment>) {
+    fn resume(
+        &mut self,
+        io: &mut Io<'_>,
+        mut task: Box<WorkerTask>,
+        mut assignment: Box<Assignment>,
+    ) {
         let entry = std::mem::replace(&mut assignment.entry, Entry::Start(Vec::new()));
         let Entry::Resume(answers) = entry else {
             unreachable!("the caller has looked");
@@ -229,7 +234,8 @@ impl Conversation {
 
     fn find(&mut self, attempt: AttemptKey) -> Option<&mut WorkerTask> {
         let mut running = self.running.values_mut();
-        running.find(|task| task.attempt.key() == attempt)
+        let found = running.find(|task| task.attempt.key() == attempt);
+        found.map(Box::as_mut)
     }
 
     /// A parked strand is not wanted any more.
@@ -243,7 +249,7 @@ impl Conversation {
 
     /// A strand that the worker keeps will not resume. It cleans up, if its worker can do that;
     /// nothing that it sends meanwhile is heard.
-    fn unwind(&self, io: &mut Io<'_>, task: WorkerTask) {
+    fn unwind(&self, io: &mut Io<'_>, task: Box<WorkerTask>) {
         if !self.features.unwind {
             return forget(io, task);
         }
@@ -330,7 +336,7 @@ impl Conversation {
         Ok(())
     }
 
-    fn on_request(&mut self, io: &mut Io<'_>, mut task: WorkerTask, kind: Kind) -> Step {
+    fn on_request(&mut self, io: &mut Io<'_>, mut task: Box<WorkerTask>, kind: Kind) -> Step {
         let follower = match self.follower(&kind) {
             Ok(follower) => follower,
             Err(reason) => {
@@ -400,7 +406,7 @@ impl Conversation {
         (outcome, turn.used_up)
     }
 
-    fn after(&mut self, io: &mut Io<'_>, task: WorkerTask, outcome: Outcome) -> Step {
+    fn after(&mut self, io: &mut Io<'_>, task: Box<WorkerTask>, outcome: Outcome) -> Step {
         let tag = task.tag;
         match outcome {
             Outcome::Over(end, reply) => return self.end_turn(io, task, end, reply),
@@ -420,7 +426,7 @@ impl Conversation {
     fn end_turn(
         &mut self,
         io: &mut Io<'_>,
-        mut task: WorkerTask,
+        mut task: Box<WorkerTask>,
         end: TurnEnd,
         reply: Reply,
     ) -> Step {
@@ -479,7 +485,7 @@ impl Conversation {
 }
 
 /// A strand that the worker keeps is discarded.
-fn forget(io: &mut Io<'_>, task: WorkerTask) {
+fn forget(io: &mut Io<'_>, task: Box<WorkerTask>) {
     let tag = task.tag;
     task.close(io.host, io.effects);
     io.send(tag, Forget {});

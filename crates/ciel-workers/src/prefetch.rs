@@ -74,8 +74,8 @@ impl Conversation {
 
     /// The worker gives starts back; those behind them go with them.
     pub(crate) fn give_back(&mut self, host: &mut dyn Host, tags: &[u32]) {
-        let is_gone = |task: &WorkerTask| tags.contains(&task.tag);
-        if let Some(first) = self.line.iter().position(is_gone) {
+        let mut tasks = self.line.iter();
+        if let Some(first) = tasks.position(|task| tags.contains(&task.tag)) {
             let gone = self.line.drain(first..);
             let gone = gone.map(|task| task.attempt.key()).collect();
             self.return_starts(host, gone);
@@ -93,7 +93,10 @@ impl Conversation {
     ///
     /// # Errors
     /// It has not received that start, or another one comes first.
-    pub(crate) fn follower(&mut self, kind: &Kind) -> Result<Option<WorkerTask>, WorkerExitReason> {
+    pub(crate) fn follower(
+        &mut self,
+        kind: &Kind,
+    ) -> Result<Option<Box<WorkerTask>>, WorkerExitReason> {
         let Kind::Exit(exit) = kind else {
             return Ok(None);
         };
@@ -110,8 +113,8 @@ impl Conversation {
     pub(crate) fn follow(
         &mut self,
         io: &mut Io<'_>,
-        before: WorkerTask,
-        mut next: WorkerTask,
+        before: Box<WorkerTask>,
+        mut next: Box<WorkerTask>,
         reply: Reply,
     ) -> Step {
         self.sample_at = None;

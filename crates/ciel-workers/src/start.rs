@@ -29,8 +29,8 @@ pub(crate) fn start(
     effects: &mut Vec<Effect>,
     assignment: Box<Assignment>,
     features: Features,
-) -> Failed<(WorkerTask, Start)> {
-    let mut task = WorkerTask::new(assignment, host.next_tag());
+) -> Failed<(Box<WorkerTask>, Start)> {
+    let mut task = Box::new(WorkerTask::new(assignment, host.next_tag()));
     match message(host, &mut task, features) {
         Ok(message) => Ok((task, message)),
         Err(failure) => {

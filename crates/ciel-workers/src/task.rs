@@ -299,7 +299,7 @@ impl WorkerTask {
     }
 
     /// Nothing more of it comes here: shows the line that it left unfinished, removes its files.
-    pub(crate) fn close(mut self, host: &mut dyn Host, effects: &mut Vec<Effect>) {
+    pub(crate) fn close(mut self: Box<WorkerTask>, host: &mut dyn Host, effects: &mut Vec<Effect>) {
         let rest = self.errors.finish();
         if !rest.is_empty() {
             let label = self.label().clone();

@@ -45,6 +45,7 @@ mod reference;
 mod socket;
 mod stack;
 mod tail;
+mod unpacked;
 mod worker_messages;
 
 use pyo3::prelude::*;
@@ -93,4 +94,6 @@ mod native {
     use crate::stack::{Stack, begin, end, note_freezing, note_here, strand_here};
     #[pymodule_export]
     use crate::tail::Tail;
+    #[pymodule_export]
+    use crate::unpacked::plain_call;
 }

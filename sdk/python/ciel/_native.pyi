@@ -881,6 +881,14 @@ def packed_with_places(args: tuple[Any, ...], places: list[int]) -> bytes | None
     `None` for values that Python has to pack.
     """
 
+def plain_call(
+    payload: bytes, inputs: list[Reference]
+) -> tuple[bytes, tuple[Any, ...], dict[str, Any]] | None:
+    """The call in a payload that begins its strand: header of the function, arguments, named ones.
+
+    `None` for calls that Python has to read, or with an input that is no small plain value.
+    """
+
 def position_of_root(key: bytes) -> bytes:
     """The name of a run's root, 16 bytes, from what tells its run from others."""
 

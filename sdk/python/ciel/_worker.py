@@ -24,7 +24,7 @@ from ciel._frames import FORM as FRAMES
 from ciel._freeze import FrozenObject, mapping_of, object_of
 from ciel._future import Future, Known
 from ciel._json_call import json_of, with_values
-from ciel._native import Failed, File, Incoming, Pending, Value
+from ciel._native import Failed, File, Incoming, Pending, Value, plain_call
 from ciel._once import relieve
 from ciel._payload import BY_VALUE, OBJECT_BYTES_MIN, Unpacked
 from ciel._reading import Reading
@@ -67,7 +67,10 @@ class WorkerStrand(KeepingStrand):
         """Runs the task and sends how it ended; never raises. Home continues then."""
         relieve(self._memory_bytes)
         try:
-            if self._payload[:1] == b"{":
+            plain = plain_call(self._payload, self._inputs)
+            if plain is not None:
+                self._run_plain(*plain)
+            elif self._payload[:1] == b"{":
                 self._run_json(json.loads(self._payload))
             else:
                 self._run_python(Unpacked(self._payload))
@@ -75,6 +78,14 @@ class WorkerStrand(KeepingStrand):
             self._fail(error)
         self.ended = True
         return None
+
+    def _run_plain(
+        self, header: bytes, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        function = self.process.function(header)
+        value = self.run_call(function.__name__, function, args, kwargs)
+        if value is not HANDED_ON:
+            self._finish(value)
 
     def _run_python(self, payload: Unpacked) -> None:
         self.step = payload.step

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import ciel
 from ciel import _native
+from ciel._freeze import object_of, value_of
 from ciel._future import Future
 from ciel._payload import HAS_PLACES, Unpacked, pack
 from ciel._call import Call
@@ -182,3 +184,109 @@ def test_text_that_a_pickle_writes_once_is_left_to_python() -> None:
     assert _native.packed_arguments((*many, 1j, 2j)) is None
     assert _native.packed_arguments((1j, *many, 2j)) == pickle.dumps(((1j, *many, 2j),), 5)
     assert _native.packed_arguments(((), ())) == pickle.dumps((((), ()),), 5)
+
+
+HEADER = b"header of a function"
+
+
+def payload_of(body: bytes, count: int = 0, flags: int = 1, step: int = 0) -> bytes:
+    """A payload as a spawn packs it."""
+    return struct.pack(">BHIQ", flags, len(HEADER), count, step) + HEADER + body
+
+
+def input_of(value: object) -> _native.Value:
+    """An input that has that value."""
+    form, pieces, _ = object_of(value)
+    return _native.Value(0, b"".join(pieces), form, ())
+
+
+class Inputs:
+    """Reads inputs as a strand does."""
+
+    def __init__(self, inputs: list[_native.Value]) -> None:
+        """All are there."""
+        self.inputs = inputs
+
+    def value(self, number: int) -> Any:
+        """The value of an input."""
+        known = self.inputs[number]
+        return value_of(known.data, known.form, None)
+
+    def future(self, number: int) -> Any:
+        """No argument is one."""
+        raise AssertionError(number)
+
+    stream = raw = future
+
+
+def both(payload: bytes, inputs: list[_native.Value]) -> tuple[Any, Any]:
+    """What native code reads, without the header, and what Python does."""
+    read = _native.plain_call(payload, inputs)
+    assert read is not None and read[0] == HEADER, payload
+    # As text: not a number is not equal to itself, and types count.
+    read_slowly = Unpacked(payload).arguments(Inputs(inputs), len(inputs))
+    return repr(read[1:]), repr(read_slowly)
+
+
+def test_plain_calls_that_native_code_reads_are_those_that_python_reads() -> None:
+    simple = [value for value in PLAIN if b"\x93" not in pickle.dumps(value, 5)]
+    bodies = [b"", pickle.dumps(((),), 5), pickle.dumps((tuple(simple),), 5)]
+    bodies += [pickle.dumps(((value,), {"named": value}), 5) for value in simple]
+    for body in bodies:
+        read, read_slowly = both(payload_of(body), [])
+        assert read == read_slowly
+
+
+NUMBERS = [0, 255, 256, 65535, 65536, -1, -(1 << 31), 1 << 31, 1 << 70, True, False, None]
+NUMBERS += [0.0, -0.0, 1e300, float("inf"), float("nan")]
+
+
+@given(st.lists(st.one_of(ATOMS, OTHERS), min_size=1, max_size=5))
+def test_values_of_futures_that_native_code_reads_are_those_that_python_reads(
+    values: list[Any],
+) -> None:
+    inputs = [input_of(value) for value in [*values, *NUMBERS]]
+    places = [*range(1, len(inputs) + 1)]
+    body = pickle.dumps((["first", *[None] * len(inputs)], places), 5)
+    payload = payload_of(body, len(inputs), 1 | HAS_PLACES)
+    if _native.plain_call(payload, inputs) is None:
+        assert any(b"\x93" in one.data or len(one.data) >= 4096 for one in inputs)
+        return
+    read, read_slowly = both(payload, inputs)
+    assert read == read_slowly
+
+
+def test_calls_that_are_not_plain_are_left_to_python() -> None:
+    body = pickle.dumps(([None], [0]), 5)
+    places = 1 | HAS_PLACES
+    known = input_of(5)
+    inside = _native.Value(0, known.data, "pickle", (7,))
+    large = input_of(b"b" * 5000)
+    named = input_of(pytest.approx)
+    for other in (inside, large, named, _native.Pending(0), _native.Value(0, b"[1]", "json", ())):
+        assert _native.plain_call(payload_of(body, 1, places), [other]) is None
+    assert _native.plain_call(payload_of(body, 1, places), []) is None
+    assert _native.plain_call(payload_of(body, 1, places, step=1), [known]) is None
+    assert _native.plain_call(payload_of(b""), [known]) is None
+    assert _native.plain_call(payload_of(pickle.dumps(((len,),), 5)), []) is None
+    for flags in range(256):
+        if flags not in (1, places):
+            assert _native.plain_call(payload_of(body, 1, flags), [known]) is None
+
+
+@given(st.binary(max_size=40), st.integers(0, 80))
+def test_payloads_that_are_damaged_raise_or_are_left_to_python(noise: bytes, cut: int) -> None:
+    whole = payload_of(pickle.dumps(([None, 2], [0]), 5), 1, 1 | HAS_PLACES)
+    for payload in (noise, whole[:cut], whole[:cut] + noise, payload_of(noise)):
+        try:
+            read = _native.plain_call(payload, [input_of(5)])
+        except Exception as error:  # whatever a pickle raises
+            assert not isinstance(error, SystemError)
+        else:
+            assert read is None or read[0] in payload
+
+
+def test_places_that_are_not_in_the_call_raise() -> None:
+    payload = payload_of(pickle.dumps(([None], [9]), 5), 1, 1 | HAS_PLACES)
+    with pytest.raises(IndexError):
+        _native.plain_call(payload, [input_of(5)])

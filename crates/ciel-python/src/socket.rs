@@ -79,19 +79,20 @@ impl Socket {
     /// Receives some bytes; 0 at the end. With `waits` false it gives [`Errno::AGAIN`] if there are
     /// none.
     ///
+    /// It waits by `poll`: a thread that waits in `recv` is woken by Linux whenever the peer has
+    /// read what was sent to it, too, which costs both sides a switch between processes.
+    ///
     /// # Errors
     /// Errors of the system, [`Errno::INTR`] after a signal among them.
     pub fn receive(&self, buffer: &mut [u8], waits: bool) -> rustix::io::Result<usize> {
         if self.is_laid_down() {
             return Ok(0);
         }
-        let flags = if waits {
-            RecvFlags::empty()
-        } else {
-            RecvFlags::DONTWAIT
-        };
+        if waits {
+            self.wait_for(PollFlags::IN)?;
+        }
         loop {
-            match rustix::net::recv(&*self.fd, &mut *buffer, flags) {
+            match rustix::net::recv(&*self.fd, &mut *buffer, RecvFlags::DONTWAIT) {
                 Ok((received, _)) => return Ok(received),
                 Err(Errno::AGAIN) if waits => self.wait_for(PollFlags::IN)?,
                 Err(error) => return Err(error),
@@ -114,7 +115,7 @@ impl Socket {
         let _ = poll(&mut [PollFd::new(&*self.fd, PollFlags::IN)], limit.as_ref());
     }
 
-    /// Waits although another process has made the shared descriptor non-blocking.
+    /// Waits until the descriptor is ready for that, or a signal comes.
     fn wait_for(&self, events: PollFlags) -> rustix::io::Result<()> {
         poll(&mut [PollFd::new(&*self.fd, events)], None).map(|_| ())
     }

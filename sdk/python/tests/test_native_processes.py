@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import signal
 import socket
 import threading
@@ -13,12 +14,14 @@ from typing import TYPE_CHECKING
 import pytest
 from test_native import DEADLINE_S, Wire, heard, read_frame, tag_from, vector, wire
 
-from ciel._native import Connection, Drop, Shutdown
+from ciel._native import Connection, Drop, Failure, Shutdown
 
 if TYPE_CHECKING:
     from ciel._native import Message
 
 __all__ = ["wire"]
+
+FAILURE = Failure("REFUSED", "", "", "no", [], "", None, None, "", "")
 
 # Newer versions of Python warn of what these tests are about.
 FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
@@ -43,6 +46,29 @@ def test_forked_child_lays_the_connection_down(wire: Wire) -> None:
     assert read_frame(engine) + read_frame(engine) == vector("worker-write") * 2
     engine.sendall(vector("engine-drop"))
     assert isinstance(heard(connection), Drop)
+
+
+@FORKS
+def test_engine_that_reads_does_not_wake_a_worker_that_waits(wire: Wire) -> None:
+    """A worker that waited for an answer was woken when the engine had read its request, and again
+    by the answer: a round of one spawn and one wait cost twice as many switches of processes.
+    """
+    rounds, (connection, engine) = 100, wire
+    tag = tag_from(wire)
+    child = os.fork()
+    if child == 0:
+        before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+        for _ in range(rounds):
+            connection.error(tag, FAILURE)
+            connection.receive()
+        waits = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before
+        os._exit(0 if waits <= rounds * 3 // 2 else 1)
+    for _ in range(rounds):
+        read_frame(engine)
+        while Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] != "S":
+            os.sched_yield()
+        engine.sendall(vector("engine-drop"))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @FORKS

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
 use ciel_model::{Label, Name, limits};
 use ciel_node::WorkerKey;
 use ciel_protocol::wire::{EngineMessage, WorkerMessage};
@@ -19,20 +19,16 @@ use ciel_workers::{Input, Lines};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncReadExt;
-use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::Instant;
 
 use super::Workers;
+use super::socket::Socket;
 use crate::executors::worker::WorkerCommand;
 use crate::pipes::read_now;
 use crate::spawning::ProcessEvent;
 use crate::workspace::c_string;
-
-/// Bytes read at once.
-const READ_BYTES: usize = 64 << 10;
 
 /// Bytes on their way to a worker beyond which nothing is read from it.
 const OUTGOING_BYTES_MAX: usize = 64 << 20;
@@ -56,8 +52,7 @@ pub(super) struct Connection {
     workers: Rc<Workers>,
     worker: WorkerKey,
     label: Label,
-    reader: OwnedReadHalf,
-    writer: OwnedWriteHalf,
+    socket: Socket,
     /// What is on its way to the worker.
     outgoing: BytesMut,
     decoder: Decoder<WorkerMessage>,
@@ -110,8 +105,6 @@ impl Connection {
         printed: OwnedFd,
         events: Option<UnboundedReceiver<ProcessEvent>>,
     ) -> io::Result<Connection> {
-        socket.set_nonblocking(true)?;
-        let (reader, writer) = UnixStream::from_std(socket)?.into_split();
         rustix::io::ioctl_fionbio(&printed, true)?;
         let ended = events.is_none().then_some(ProcessEnd::Unwatched);
         Ok(Connection {
@@ -121,8 +114,7 @@ impl Connection {
                 what: what.into(),
                 name: Name(u128::from(worker.0) << 96),
             },
-            reader,
-            writer,
+            socket: Socket::new(&socket)?,
             outgoing: BytesMut::new(),
             decoder: Decoder::new(),
             events: events.unwrap_or_else(|| unbounded_channel().1),
@@ -144,13 +136,8 @@ impl Connection {
 
     /// Writes what was sent as far as the worker takes it now.
     fn write(&mut self) {
-        while !self.outgoing.is_empty() {
-            match self.writer.try_write(&self.outgoing) {
-                Ok(count) => self.outgoing.advance(count),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // A worker that reads nothing more is about to end, which is noticed elsewhere.
-                Err(_) => self.outgoing.clear(),
-            }
+        if self.socket.send(&mut self.outgoing).is_err() {
+            self.closed = true;
         }
     }
 
@@ -190,15 +177,11 @@ impl Connection {
         let reads = !self.closed && self.outgoing.len() < OUTGOING_BYTES_MAX;
         let mut printed = Vec::new();
         let incoming = self.decoder.incoming();
-        incoming.reserve(READ_BYTES);
         tokio::select! {
             biased;
             event = self.events.recv(), if self.ended.is_none() => self.on_event(event),
-            read = self.reader.read_buf(incoming), if reads => match read {
-                Ok(count) if count > 0 => {}
-                _ => self.closed = true,
-            },
-            _ = self.writer.writable(), if !self.outgoing.is_empty() => self.write(),
+            is_open = self.socket.receive(incoming), if reads => self.closed = !is_open,
+            () = self.socket.room(), if !self.outgoing.is_empty() => self.write(),
             read = self.printed.read_buf(&mut printed), if self.printing => match read {
                 Ok(count) if count > 0 => self.show(&printed),
                 _ => self.printing = false,

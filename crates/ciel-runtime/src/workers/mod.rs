@@ -11,6 +11,7 @@
 mod connection;
 mod drive;
 mod host;
+mod socket;
 mod startup;
 mod streams;
 

@@ -93,7 +93,8 @@ fn idle(ciel: &Ciel, effort: Effort) -> Result<Figure> {
 }
 
 fn pending(ciel: &Ciel, effort: Effort) -> Result<Figure> {
-    let many = 100_000 / effort.divisor;
+    // A task pauses behind more children than that.
+    let many = 10_000 / effort.divisor;
     let mut rounds = Vec::new();
     for _ in 0..effort.rounds {
         let (none, all) = (with_pending(ciel, 0)?, with_pending(ciel, many)?);

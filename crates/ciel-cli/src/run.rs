@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use ciel_model::limits;
 use ciel_runtime::{Job, Observer, Outcome, Report, Resume, RunError, Settings};
 
 use crate::cli_error::{CliError, JOB_FAILED};
@@ -23,6 +24,9 @@ const OUTPUT_CLOSED: u8 = 141;
 
 /// This program's own file, even if another one has taken its place meanwhile.
 const OWN_FILE: &str = "/proc/self/exe";
+
+/// The environment variable that sets the bound of unfinished children of a strand.
+const CHILDREN_MAX: &str = "CIEL_CHILDREN_MAX";
 
 /// Runs a job, or resumes an interrupted run of it.
 pub fn run(shared: &Shared, options: RunOptions) -> Result<ExitCode, CliError> {
@@ -110,6 +114,18 @@ fn conclude(
     }))
 }
 
+/// The bound of unfinished children of a strand.
+fn children_max() -> Result<u32, CliError> {
+    let Some(given) = std::env::var_os(CHILDREN_MAX) else {
+        return Ok(limits::CHILDREN_MAX);
+    };
+    let number = given.to_str().and_then(|text| text.parse().ok());
+    number.filter(|number| *number > 0).ok_or_else(|| {
+        let message = format!("{CHILDREN_MAX} is a number from 1 on, not {given:?}");
+        CliError::usage("environment.children", message)
+    })
+}
+
 /// The settings of the engine for a job.
 pub fn settings(
     shared: &Shared,
@@ -152,6 +168,7 @@ pub fn settings(
         check: options.check,
         duplicates: options.duplicates,
         held_bytes: options.held_bytes,
+        children_max: children_max()?,
         memory_bytes: options.store_memory,
         store_bytes: options.store_bytes,
         trace: options.trace.as_deref().map(trace::open).transpose()?,

@@ -93,6 +93,11 @@ impl Coordinator {
         self.graph.watch(is_watched);
     }
 
+    /// From now on an action says when few of a strand's children are left unfinished.
+    pub fn count_children(&mut self, few: u32) {
+        self.graph.count_children(few);
+    }
+
     /// Whether inputs are recorded, so that strands must be replayable.
     pub fn is_recording(&self) -> bool {
         self.recorder.is_some()

@@ -11,7 +11,7 @@ use ciel_model::{Label, Micros, Name, SegmentedQueue, StrandKey, TaskKey};
 use ciel_node::{AttemptKey, Node, Slot};
 
 use crate::event::{Caller, Effect, Event, Reply, ResultQuery};
-use crate::home::{FromHome, Home, Pressure, SerialUse, effect_of};
+use crate::home::{FromHome, Home, Pausing, Pressure, SerialUse, effect_of};
 use crate::message::{SiteKey, ToHome};
 use crate::site::{Call, Site};
 
@@ -166,6 +166,22 @@ impl Engine {
         self.home.note_present(bytes, &mut self.from_home);
     }
 
+    /// From now on a strand of which more than so many children have not ended pauses where it
+    /// waits for nothing, until half as many are left.
+    pub fn bound_children(&mut self, children_max: u32) {
+        self.home.bound_children(children_max);
+    }
+
+    /// How it stands with the bound of children, if there is one.
+    pub fn pausing(&self) -> Option<Pausing> {
+        self.home.pausing()
+    }
+
+    /// How many children of an attempt that is paused have not ended; none if it is not paused.
+    pub fn paused_for(&self, attempt: AttemptKey) -> Option<u32> {
+        self.home.paused_for(attempt)
+    }
+
     /// What the serial program would hold on the disk where it runs a task; none if the task is
     /// not the first of those that have not ended, or if the room is not bounded. Only the caller
     /// knows which objects are `on_disk`.
@@ -188,7 +204,7 @@ impl Engine {
         self.home.is_held(attempt)
     }
 
-    /// Whether a strand that has written is to wait for nothing before it writes more.
+    /// Whether a strand that has written or spawned is to wait for nothing before it does so again.
     pub fn should_ask(&self, strand: StrandKey) -> bool {
         self.home.should_ask(strand)
     }

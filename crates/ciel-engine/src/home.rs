@@ -12,6 +12,7 @@ mod pauses;
 mod placement;
 mod pressed;
 mod room;
+mod spawners;
 mod translate;
 
 use ciel_coordinator::Coordinator;
@@ -26,6 +27,8 @@ use holds::Holds;
 use placement::{After, Placement, Stage};
 pub use pressed::SerialUse;
 use room::Room;
+pub use spawners::Pausing;
+use spawners::Spawners;
 pub(crate) use translate::effect_of;
 use translate::{Translated, translate};
 
@@ -50,6 +53,8 @@ pub struct Home {
     holds: Option<Box<Holds>>,
     /// What the run's files take of the disk, if that is bounded.
     room: Option<Box<Room>>,
+    /// Which strands are paused, if the number of unfinished children is bounded.
+    spawners: Option<Box<Spawners>>,
     /// The attempt that waits for nothing in this event.
     asks: Option<AttemptKey>,
 }
@@ -64,6 +69,7 @@ impl Home {
             begun_in: None,
             holds: None,
             room: None,
+            spawners: None,
             asks: None,
         }
     }
@@ -125,12 +131,16 @@ impl Home {
     }
 
     fn perform(&mut self, action: graph::Action, out: &mut SegmentedQueue<FromHome>) {
+        if let graph::Action::FewChildren { strand } = action {
+            return self.on_few_children(strand, out);
+        }
         let parked = |attempt: AttemptKey| self.graph().keeps_live_copy(attempt.task);
         let slot_of = |attempt| self.placement.slot_of(attempt);
         match translate(action, parked, slot_of) {
             Translated::Message(_, ToSite::Offer(offer)) => self.offer_or_hold(offer, out),
             Translated::Message(attempt, message) => {
                 self.note_for_held(attempt, &message);
+                self.note_for_paused(attempt, &message);
                 let stage = stage_after(&message);
                 self.send(attempt, message, out);
                 self.placement.advance(attempt, stage);
@@ -158,7 +168,7 @@ impl Home {
         if self.begun_in.is_some_and(is_begun) {
             offer.begun_in = self.begun_in.take();
         }
-        if let Some(offer) = self.hold(offer) {
+        if let Some(offer) = self.pause(offer).and_then(|offer| self.hold(offer)) {
             self.offer(offer, out);
         }
     }

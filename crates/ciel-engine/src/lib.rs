@@ -25,6 +25,6 @@ pub use attempt::{
 };
 pub use engine::Engine;
 pub use event::{Begun, Caller, Effect, Event, Reply, ResultQuery};
-pub use home::{Pressure, SerialUse};
+pub use home::{Pausing, Pressure, SerialUse};
 pub use message::{Answers, Known};
 pub use stall::{Alive, Stall};

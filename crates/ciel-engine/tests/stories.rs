@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 mod backpressure;
+mod children;
 mod house;
 mod room;
 

@@ -31,6 +31,8 @@ impl Graph {
         self.check_waiters();
         self.check_deadlines();
         self.check_duplicates();
+        let tasks = self.tasks.values();
+        self.children.check(tasks.map(|task| task.strand.spawner));
     }
 
     /// No task runs twice, or would, because it takes long, unless what is said about it allows it.

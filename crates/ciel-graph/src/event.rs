@@ -448,6 +448,12 @@ pub enum Action {
     },
     /// A change of the tree of ordered output.
     Strand(StrandChange),
+    /// No more of the children that a strand has spawned are unfinished than
+    /// [`Graph::count_children`](crate::Graph::count_children) says.
+    FewChildren {
+        /// The strand.
+        strand: StrandKey,
+    },
     /// No holder of this object is left: remove its file.
     DropObject(Name),
     /// An attempt failed and will be retried.

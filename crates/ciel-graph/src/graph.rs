@@ -6,10 +6,11 @@
 //! from an action or whole), `replay_inputs` (what it demanded), `streams` (outputs that are read
 //! while they are written), `cancel`, `duplicate` and `stragglers` (second runs of pure tasks),
 //! `recovery` (another process continues), `lineage` and `reconstruct` (recompute lost files),
-//! `objects` and `table` (results and their holders), `release` (results that no task can name),
-//! `verdict` (the job's failure and end), `story` and `view` (queries of users), `functions`
-//! (counts of tasks), `check` (invariants). Each handler reads the state of one task and moves it
-//! to the next; a stale event finds no task of its attempt and changes nothing.
+//! `children` (how many a strand has), `objects` and `table` (results and their holders), `release`
+//! (results that no task can name), `verdict` (the job's failure and end), `story` and `view`
+//! (queries of users), `functions` (counts of tasks), `check` (invariants). Each handler reads the
+//! state of one task and moves it to the next; a stale event finds no task of its attempt and
+//! changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use ciel_model::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::children::Children;
 use crate::event::{Action, Event, Happening, Policy, Step, TaskSummary};
 use crate::functions::Functions;
 use crate::known_output::KnownOutput;
@@ -75,6 +77,8 @@ pub struct Graph {
     pub(crate) remaking: Option<Reconstruction>,
     pub(crate) duplicates: Duplicates,
     pub(crate) stragglers: Stragglers,
+    #[serde(skip)]
+    pub(crate) children: Children,
 }
 
 /// A pure call that others may share.
@@ -111,6 +115,7 @@ impl Graph {
             remaking: None,
             duplicates: Duplicates::default(),
             stragglers: Stragglers::default(),
+            children: Children::default(),
         }
     }
 
@@ -396,6 +401,12 @@ impl Graph {
     /// same.
     pub fn watch(&mut self, is_watched: bool) {
         self.watched = is_watched.then(Vec::new);
+    }
+
+    /// Counts children from now on, and reports by [`Action::FewChildren`] when no more than `few`
+    /// of a strand's are left. What the graph does stays the same.
+    pub fn count_children(&mut self, few: u32) {
+        self.children.count(few);
     }
 
     /// Something happens to a task: a part of its story.

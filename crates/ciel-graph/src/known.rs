@@ -130,10 +130,16 @@ impl Graph {
         for (_, task) in relying {
             self.wake(now, task, actions);
         }
-        if is_needed {
-            outputs
-                .iter()
-                .for_each(|output| self.demand(now, *output, actions));
+        // What was demanded may have no holder any more: then nobody reads its bytes.
+        let is_held = |output: &&ObjectKey| self.objects.get(**output).is_some();
+        let needed: Vec<ObjectKey> = outputs
+            .iter()
+            .filter(|_| is_needed)
+            .filter(is_held)
+            .copied()
+            .collect();
+        for output in needed {
+            self.demand(now, output, actions);
         }
     }
 

@@ -9,6 +9,7 @@ mod ahead;
 mod cancel;
 mod check;
 mod checkpoint;
+mod children;
 mod deduplicated;
 mod duplicate;
 pub mod event;

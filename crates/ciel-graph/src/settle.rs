@@ -281,6 +281,8 @@ impl Graph {
             .remove(&key)
             .expect("the caller has just seen this task");
         self.live -= 1;
+        let few_left = self.children.remove(task.strand.spawner);
+        actions.extend(few_left.map(|strand| Action::FewChildren { strand }));
         match self.duplicates.contains(key) {
             true => self.functions.on_duplicate_ended(&task),
             false => self.summarise(&mut task, failure, actions),

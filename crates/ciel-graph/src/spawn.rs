@@ -8,6 +8,7 @@ use ciel_model::{
     InputMode, Label, Mark, Micros, Name, ObjectKey, Rare, StrandKey, TaskKey, Value, limits,
 };
 
+use crate::children::Spawner;
 use crate::event::{Action, StrandChange};
 use crate::graph::Graph;
 use crate::lineage::Origin;
@@ -56,6 +57,7 @@ impl Graph {
             tails: 0,
             begin,
             end,
+            spawner: Spawner::default(),
         }
     }
 
@@ -123,6 +125,10 @@ impl Graph {
         self.check_kept(parent, &inputs)?;
         let place = (action, first);
         let key = self.create_child(now, parent, place, descriptor, inputs, actions);
+        if !self.tasks[&key].descriptor.options.lazy {
+            let spawner = self.children.add(self.tasks[&parent].strand.key);
+            self.task_mut(key).strand.spawner = spawner;
+        }
         self.settle_in(now, key, actions);
         Ok(())
     }
@@ -468,6 +474,8 @@ impl Graph {
         self.on_original_gone(now, key, actions);
         let task = self.task_mut(key);
         let mut strand = task.strand.clone();
+        // The successor counts in its place.
+        task.strand.spawner = Spawner::default();
         let name = strand.name.tail(strand.tails);
         strand.tails += 1;
         let outputs = std::mem::take(&mut task.outputs);

@@ -9,6 +9,7 @@ use ciel_model::{
 };
 use rustc_hash::FxHashSet;
 
+use crate::children::Spawner;
 use crate::event::{Carriage, Continuation, Output, Wait};
 use crate::first_of::FirstOf;
 use crate::story::Story;
@@ -93,6 +94,9 @@ pub(crate) struct Strand {
     pub(crate) begin: Mark,
     /// After everything that the strand spawned so far, and before everything after it.
     pub(crate) end: Mark,
+    /// Who counts its current task among its children.
+    #[serde(skip)]
+    pub(crate) spawner: Spawner,
 }
 
 /// A task that has not ended. There may be as many that have not begun as memory has room for, so

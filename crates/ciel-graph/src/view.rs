@@ -134,6 +134,23 @@ impl Graph {
             .is_some_and(|task| task.takes_streams())
     }
 
+    /// How many children of a strand have not ended, of those that are counted.
+    pub fn unfinished_children(&self, strand: StrandKey) -> u32 {
+        self.children.of(strand)
+    }
+
+    /// Whether a live task reads streams, or others may read what it writes before it ends.
+    pub fn has_streams(&self, task: TaskKey) -> bool {
+        self.tasks
+            .get(&task)
+            .is_some_and(|task| task.takes_streams() || !task.descriptor.streams.outputs.is_empty())
+    }
+
+    /// The task whose result is the job's.
+    pub fn root(&self) -> Option<TaskKey> {
+        self.verdict.root.as_ref().map(|(root, _)| *root)
+    }
+
     /// Whether a live task can be kept waiting in the middle without anybody's noticing: it neither
     /// reads nor writes while others do the reverse, and has no time limit.
     pub fn can_be_paused(&self, task: TaskKey) -> bool {

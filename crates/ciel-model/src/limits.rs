@@ -136,6 +136,11 @@ pub const LINEAGE_INGREDIENTS_MAX: usize = 1024;
 /// Failures of other tasks that one attempt keeps, to find the one that ends it.
 pub const RECEIVED_FAILURES_MAX: usize = 256;
 
+/// Children of a strand that have not ended from which on it pauses, until half as many are left.
+/// Few enough that what waits takes a dozen megabytes, and so many that the half that is left keeps
+/// any number of cores busy until the strand has its turn again.
+pub const CHILDREN_MAX: u32 = 10_000;
+
 /// Bytes that a task may write, in a run with a bound of output that waits, before it asks whether
 /// it may go on.
 pub const ASKED_AFTER_BYTES: usize = 64 << 10;

@@ -22,6 +22,9 @@ pub const DEFINITIONS_MAX: u32 = 1 << 12;
 /// Tasks that one worker process runs at once.
 pub const SLOTS_MAX: u32 = 1 << 10;
 
+/// Unfinished children of a strand that is not paused.
+pub const CHILDREN_MAX: u32 = 10_000;
+
 /// Bytes of an exception that a failure carries; a longer one is left out.
 pub const EXCEPTION_BYTES_MAX: usize = 256 << 10;
 

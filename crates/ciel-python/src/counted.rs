@@ -4,9 +4,21 @@
 //! dictionaries. It does not know what a strand does. Read next: `stack.rs`,
 //! `sdk/python/ciel/_keeping_strand.py`.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use ciel_model::{Handle, Name};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+
+/// Tasks that a strand spawns before it asks for the first time whether it may go on.
+static UNASKED_MAX: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// From now on strands begin to ask whether they may go on after so many spawns; until then they
+/// never do.
+#[pyfunction]
+pub fn ask_after_spawns(count: u32) {
+    UNASKED_MAX.store(count, Ordering::Relaxed);
+}
 
 /// The native half of a strand that has a connection.
 #[pyclass(subclass, module = "ciel._native")]
@@ -41,6 +53,9 @@ pub struct Counted {
     /// Whether the engine hears what it spawns; it does not of one that was cancelled.
     #[pyo3(get, set)]
     pub sends: bool,
+    /// Tasks that it may spawn before it asks whether it may go on.
+    #[pyo3(get, set)]
+    pub spawns_left: u32,
     /// Its name.
     pub name: Name,
     /// The first handle of what it makes itself.
@@ -69,6 +84,7 @@ impl Counted {
             repeats: false,
             keeps: false,
             sends: false,
+            spawns_left: UNASKED_MAX.load(Ordering::Relaxed),
             name: Name(0),
             made_from: 0,
             released: Vec::new(),
@@ -168,7 +184,8 @@ impl Counted {
     /// Whether a spawn that is not kept needs nothing but to be sent.
     pub fn sends_plainly(&self, py: Python<'_>) -> bool {
         let is_task = self.tag != 0;
-        self.sends && is_task && !self.repeats && self.scopes.is_none() && !self.has_unsent(py)
+        let is_plain = self.sends && is_task && !self.repeats && self.spawns_left > 0;
+        is_plain && self.scopes.is_none() && !self.has_unsent(py)
     }
 
     /// Whether a spawn of a plain call needs nothing but to be kept.

@@ -58,7 +58,7 @@ mod native {
     #[pymodule_export]
     use crate::connection::Connection;
     #[pymodule_export]
-    use crate::counted::Counted;
+    use crate::counted::{Counted, ask_after_spawns};
     #[pymodule_export]
     use crate::definitions::Definition;
     #[pymodule_export]

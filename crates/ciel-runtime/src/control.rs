@@ -258,6 +258,10 @@ fn explain(core: &Core, engine: &Engine, view: &TaskView) -> (TaskState, Vec<Str
             .map(|on| format!("waiting for {on}"))
             .collect()
     };
+    if let Some(children) = core.engine().paused_for(attempt_of(view)) {
+        let reason = format!("paused: {children} children unfinished");
+        return (TaskState::Suspended, vec![reason]);
+    }
     match &view.situation {
         Situation::Dormant => (
             TaskState::Dormant,

@@ -161,6 +161,11 @@ impl Core {
         self.engine.bound_output(bound_bytes);
     }
 
+    /// From now on a strand pauses while more than so many of its children have not ended.
+    pub(crate) fn bound_children(&mut self, children_max: u32) {
+        self.engine.bound_children(children_max);
+    }
+
     /// From now on tasks are held while the files in that folder take much of so many bytes.
     pub(crate) fn bound_room(&mut self, budget_bytes: u64, folder: Arc<RunFolder>) {
         self.engine.bound_room(budget_bytes);

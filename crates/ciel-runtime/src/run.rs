@@ -258,6 +258,9 @@ fn new_core(
     if let Some(bound_bytes) = settings.output_bound() {
         core.bound_output(bound_bytes);
     }
+    if let Some(children_max) = settings.children_bound() {
+        core.bound_children(children_max);
+    }
     core
 }
 

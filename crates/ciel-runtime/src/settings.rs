@@ -77,6 +77,8 @@ pub struct Settings {
     pub duplicates: bool,
     /// Bytes of output that may wait behind the serial frontier before tasks are held.
     pub held_bytes: Option<u64>,
+    /// Children that a strand may have before it pauses until half of them have ended, at least 1.
+    pub children_max: u32,
     /// Bytes of objects that may be in memory; none for as many as such a run has by itself.
     pub memory_bytes: Option<u64>,
     /// Bytes of disk that the run may take for its objects and output, if they are bounded.
@@ -161,6 +163,11 @@ impl Settings {
     /// The bound of output that waits, in force; a serial run has no such output.
     pub(crate) fn output_bound(&self) -> Option<u64> {
         self.held_bytes.filter(|_| !self.serial)
+    }
+
+    /// The bound of unfinished children, in force; a serial run has only one at a time.
+    pub(crate) fn children_bound(&self) -> Option<u32> {
+        (!self.serial).then_some(self.children_max)
     }
 
     /// The id of the run, `run`, if files of other contents are to be replaced.

@@ -105,6 +105,7 @@ pub fn scenario(seed: u64) -> Scenario {
         check: !straggles && seed % 5 == 2,
         stragglers: straggles || seed.is_multiple_of(4),
         held_bytes: None,
+        children_max: None,
         scarce: None,
         tasks,
         faults,

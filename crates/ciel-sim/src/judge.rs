@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use ciel_engine::Pressure;
+use ciel_engine::{Pausing, Pressure};
 use ciel_graph::{Counts, JobOutcome};
 use ciel_model::{Content, Failure};
 
@@ -61,6 +61,8 @@ pub struct Shown {
     pub called: u64,
     /// How it stood with a bound of waiting output at the end.
     pub pressure: Option<Pressure>,
+    /// How it stood with a bound of unfinished children at the end.
+    pub pausing: Option<Pausing>,
     /// Most bytes that waited behind the frontier, if they were bounded.
     pub waiting_bytes_max: u64,
     /// The graph's counters at the end.
@@ -101,6 +103,7 @@ fn show_at_sites(scenario: &Scenario) -> (Shown, SitesMet) {
         released: 0,
         called: 0,
         pressure: None,
+        pausing: None,
         waiting_bytes_max: 0,
         counts: world.counts(),
         fingerprint: world.trace().fingerprint(),
@@ -139,6 +142,7 @@ fn show(scenario: &Scenario) -> Shown {
         released: world.released,
         called: world.called,
         pressure: world.engine.pressure(),
+        pausing: world.engine.pausing(),
         waiting_bytes_max: world.room.waiting_bytes_max,
         counts: world.counts(),
         fingerprint: world.trace().fingerprint(),

@@ -49,6 +49,7 @@ impl FromStr for Scenario {
             check: false,
             stragglers: false,
             held_bytes: None,
+            children_max: None,
             scarce: None,
             tasks: Vec::new(),
             faults: Vec::new(),
@@ -82,6 +83,7 @@ fn read_line(scenario: &mut Scenario, line: &str) -> Option<()> {
         "check" => scenario.check = true,
         "stragglers" => scenario.stragglers = true,
         "held-bytes" => scenario.held_bytes = Some(rest.parse().ok()?),
+        "children-max" => scenario.children_max = Some(rest.parse().ok()?),
         "scarce" => scenario.scarce = Some(rest.parse().ok()?),
         "task" => {
             let task = read_task(&scenario.tasks, rest)?;
@@ -229,6 +231,9 @@ impl fmt::Display for Scenario {
         }
         if let Some(bytes) = self.held_bytes {
             writeln!(f, "held-bytes {bytes}")?;
+        }
+        if let Some(children) = self.children_max {
+            writeln!(f, "children-max {children}")?;
         }
         if let Some(events) = self.scarce {
             writeln!(f, "scarce {events}")?;

@@ -210,6 +210,8 @@ pub struct Scenario {
     pub stragglers: bool,
     /// Bytes of output that may wait behind the frontier.
     pub held_bytes: Option<u64>,
+    /// Unfinished children from which on a strand pauses.
+    pub children_max: Option<u32>,
     /// Room on the disk is scarce in turns of so many events, and always for 0.
     pub scarce: Option<u64>,
     /// The program.

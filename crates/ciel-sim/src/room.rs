@@ -1,5 +1,5 @@
-//! How a world with a bound of waiting output behaves: writers ask for room, and the engine hears
-//! of the frontier.
+//! How a world with a bound of waiting output, or of unfinished children, behaves: strands ask
+//! whether they may go on, and the engine hears of the frontier.
 //!
 //! It does not know when a writer gets room. Read next: `driver`.
 
@@ -11,7 +11,7 @@ use crate::setup::BUDGET_BYTES;
 use crate::world::{Happening, Mood, World};
 
 impl World<'_> {
-    /// A strand that has written waits for nothing if the engine wants that; a process is paused.
+    /// A strand that has acted waits for nothing if the engine wants that; a process is paused.
     pub(crate) fn asks_for_room(&mut self, attempt: AttemptKey) -> bool {
         let process = &self.processes[&attempt];
         if process.slot == Slot::Process {
@@ -42,6 +42,12 @@ impl World<'_> {
         self.after_block(attempt, reply);
         self.perform_all(effects);
         true
+    }
+
+    /// The same for a strand that has spawned.
+    pub(crate) fn pauses_with_children(&mut self, attempt: AttemptKey) -> bool {
+        let process = self.processes.get(&attempt);
+        process.is_some_and(|process| !process.stopped) && self.asks_for_room(attempt)
     }
 
     fn is_paused(&mut self, attempt: AttemptKey) -> bool {

@@ -22,6 +22,9 @@ pub(crate) fn engine_of(scenario: &Scenario, coordinator: Coordinator) -> Engine
     if let Some(bound_bytes) = scenario.held_bytes {
         engine.bound_output(bound_bytes);
     }
+    if let Some(children_max) = scenario.children_max {
+        engine.bound_children(children_max);
+    }
     if scenario.scarce.is_some() {
         engine.bound_room(BUDGET_BYTES);
     }

@@ -378,6 +378,9 @@ impl<'a> World<'a> {
         self.released += u64::from(matches!(step, Step::Release { .. }));
         self.note_opened(attempt, &step);
         self.tell_step(attempt, step);
+        if spawns && self.pauses_with_children(attempt) {
+            return;
+        }
         let aside = (spawns && self.scenario.serial) || self.random.one_in(6);
         let Some(process) = self.processes.get_mut(&attempt) else {
             return;

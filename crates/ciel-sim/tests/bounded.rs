@@ -68,6 +68,56 @@ fn random_scenarios_without_room_agree_with_the_serial_program_and_end() {
     assert!(held > 500 && crashes > 25, "{held} {crashes}");
 }
 
+/// Strands pause of which more than one to four children have not ended; processes, workers and
+/// engines die in the middle.
+#[test]
+fn random_scenarios_with_bounded_children_agree_with_the_serial_program_and_end() {
+    let (mut paused, mut gave_way, mut crashes) = (0, 0, 0);
+    for seed in 0..SEEDS / 2 {
+        let mut scenario = scenario(seed);
+        scenario.children_max = Some(1 + (seed / 3 % 4) as u32);
+        if seed % 5 == 1 {
+            scenario.held_bytes = Some(BOUNDS_BYTES[seed as usize % BOUNDS_BYTES.len()]);
+        }
+        match run(&scenario) {
+            Ok(shown) => {
+                let pausing = shown.pausing.unwrap();
+                assert_eq!(pausing.paused, 0, "seed {seed}");
+                paused += pausing.ever_paused;
+                gave_way += pausing.gave_way;
+                crashes += shown.crashes;
+            }
+            Err(_) => {
+                let least = shrink(&scenario);
+                let told = run(&least).unwrap_err();
+                panic!("seed {seed}: {}\n\n{least}", told.0);
+            }
+        }
+    }
+    let told = format!("{paused} paused, {gave_way} went, {crashes} crashes");
+    println!("{} scenarios: {told}", SEEDS / 2);
+    assert!(paused > 500 && crashes > 25, "{told}");
+}
+
+/// Every level of a recursion spawns more children than the bound, and so does each of these: all
+/// levels but the innermost are paused, and it ends.
+#[test]
+fn recursion_in_which_every_level_is_paused_goes_on() {
+    let levels = 9;
+    let mut text = String::from("seed 1\nslots 2\nchildren-max 1\n");
+    for level in 0..levels {
+        let next = level + 1;
+        let spawns = format!("spawn {next}; spawn {next}; ");
+        text += &format!("task {level} pool-a replay: {spawns}get 0; get 1; return\n");
+    }
+    text += &format!("task {levels} pool-a replay: pause 10; return\n");
+    let shown = run(&text.parse().unwrap()).unwrap();
+    let pausing = shown.pausing.unwrap();
+    assert_eq!((pausing.paused, pausing.gave_way), (0, 0));
+    assert!(pausing.ever_paused >= (1 << (levels - 1)), "{pausing:?}");
+    assert_eq!(shown.counts.spawned, (2 << levels) - 1);
+}
+
 /// A root that spawns many writers; the first one computes for long before it writes.
 fn many_writers(held_bytes: &str) -> Scenario {
     let spawns = "spawn 1; ".to_string() + &"spawn 2; ".repeat(300);

@@ -119,10 +119,14 @@ class EngineStrand(_native.Counted, Strand):
         )
         count = options.outputs
         if count is None and not self.recorded:
-            handle = self.next_handle
-            self.next_handle = handle + 1
-            return (Future(self, handle),)
-        return self.futures(1 if count is None else count)
+            futures: tuple[Future[Any], ...] = (Future(self, self.take_handle()),)
+        else:
+            futures = self.futures(1 if count is None else count)
+        self.note_spawned()
+        return futures
+
+    def note_spawned(self) -> None:
+        """A task was spawned, whose futures are made."""
 
     def tail_spawn(self, call: Call, step: int) -> None:
         """Ends the task: the strand continues as a task of its own, `step` tails from its start."""
@@ -171,7 +175,9 @@ class EngineStrand(_native.Counted, Strand):
             line=0,
             released=self.take_released(),
         )
-        return self.futures(outputs)
+        futures = self.futures(outputs)
+        self.note_spawned()
+        return futures
 
     def futures(self, count: int) -> tuple[Future[Any], ...]:
         """The next `count` handles."""

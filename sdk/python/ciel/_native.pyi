@@ -697,11 +697,18 @@ class Promoter:
     def forget(self) -> None:
         """The strand that has its turn was cancelled: what it keeps is no task ever."""
 
+def ask_after_spawns(count: int) -> None:
+    """Strands made from now on ask for the first time whether they may go on after `count` spawns.
+
+    Without this call none asks.
+    """
+
 class Counted:
     """The native half of a strand that has a connection; see `_engine_strand.py`.
 
     `keeps` is whether it may have children that are no tasks yet, `repeats` whether it replays,
-    `sends` whether the engine hears what it spawns.
+    `sends` whether the engine hears what it spawns. `spawns_left` are tasks that it may spawn before
+    it asks whether it may go on.
     """
 
     next_action: int
@@ -714,6 +721,7 @@ class Counted:
     repeats: bool
     keeps: bool
     sends: bool
+    spawns_left: int
     position: bytes
     scopes: Sequence[Any]
     pieces: list[Any]

@@ -40,6 +40,11 @@ class Process(Protocol):
     connection: Connection
     forked: bool
     used_up: bool
+    spawns_between_asks: int
+
+    def ask(self, strand: WaitingStrand) -> None:
+        """Lets the strand wait until it may go on, where it can wait."""
+        ...
 
     def function(self, header: bytes) -> Callable[..., Any]:
         """The function that a header names, imported once."""
@@ -122,6 +127,15 @@ class WaitingStrand(EngineStrand, TaskStrand):
     def seed(self) -> int:
         """The seed of the start; each tail has a seed of its own."""
         return super().seed if self.step else self._first_seed
+
+    def note_spawned(self) -> None:
+        """A strand that has spawned many tasks asks now and then whether it may go on."""
+        left = self.spawns_left
+        if left > 0:
+            self.spawns_left = left - 1
+        else:
+            self.spawns_left = self.process.spawns_between_asks
+            self.process.ask(self)
 
     def result(self, future: Future[Any]) -> Any:
         """Waits by parking; on other threads only reads a resolved result."""

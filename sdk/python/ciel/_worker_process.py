@@ -36,6 +36,7 @@ from ciel._random import follow_environment
 from ciel._scheduler import Scheduler
 from ciel._strand import here, note_worker
 from ciel._task import Task
+from ciel._task_strand import no_event_loop
 from ciel._waiting_strand import WAIT_ALL, WaitingStrand
 from ciel._worker import WorkerStrand
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from ciel._payload import Arguments
 
 ASKED_AFTER_BYTES = 1 << 16
+ASKS_PER_BOUND = 10
 DROPPED_MAX = 256
 FUNCTIONS_MAX = 512
 CANCEL_WAIT_MS = 20
@@ -83,6 +85,7 @@ class WorkerProcess:
         self._running: WaitingStrand | None = None
         self.forked = False
         self.asks = False
+        self.spawns_between_asks = 0
         self.used_up = False
         self.promoter: _native.Promoter | None = None
         self.state = ProcessState()
@@ -358,16 +361,21 @@ class WorkerProcess:
         # What is printed is out, even if the next line kills the process.
         self.connection.flush()
         if self.asks and strand.unasked >= ASKED_AFTER_BYTES:
-            self._ask_for_room(strand)
+            self.ask(strand)
 
-    def _ask_for_room(self, strand: WaitingStrand) -> None:
-        """Output that waits is bounded: a strand that has written much waits for room."""
+    def ask(self, strand: WaitingStrand) -> None:
+        """Lets a strand that has written or spawned much wait until it may go on."""
         if strand.replaying or not strand.is_settled or threading.get_ident() != self._thread:
             return
         strand.unasked = 0
-        # Where a strand cannot wait, it writes on.
-        with suppress(WaitError):
+        # Where a strand cannot wait, it continues.
+        with suppress(WaitError), no_event_loop():
             strand.block([], WAIT_ALL, None)
+
+    def bound_children(self, children_max: int) -> None:
+        """Strands ask whether they may go on when so many of their children may not have ended."""
+        self.spawns_between_asks = children_max // ASKS_PER_BOUND
+        _native.ask_after_spawns(children_max)
 
     @contextmanager
     def apart(self) -> Iterator[None]:

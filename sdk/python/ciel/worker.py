@@ -48,6 +48,9 @@ def main() -> None:
     connection.hello(build, runtime, "python", FEATURES, True, PARKED_STRANDS_MAX)
     process = _worker_process.WorkerProcess(connection, _streams.Captured(), _strand())
     process.asks = os.environ.pop("CIEL_ASKS", "") == "1"
+    children_max = os.environ.pop("CIEL_CHILDREN_MAX", "")
+    if children_max:
+        process.bound_children(int(children_max))
     idle_path = os.environ.pop("CIEL_IDLE_CORES", "")
     if idle_path:
         process.keep_children(idle_path)

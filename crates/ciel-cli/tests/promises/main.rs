@@ -1,4 +1,4 @@
-//! Sentences of the pages about waiting, failures and recovery, each tried as its reader would.
+//! Sentences of the pages about tasks, waiting, failures and recovery, each tried as by a reader.
 //!
 //! Most sentences of those pages are tested where their subject is; these had no test. Those about
 //! Python are in `sdk/python/tests/test_promises.py`. Read first: `support`.
@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod children;
 mod failures;
 mod recovery;
 mod waiting;

@@ -70,9 +70,14 @@ impl Home {
         self.holds.as_ref().is_some_and(|holds| !holds.is_empty())
     }
 
-    /// Whether a strand that has written is to wait for nothing before it writes more: the bound is
-    /// exceeded, and its output waits for others.
+    /// Whether a strand that has written or spawned is to wait for nothing before it does so again:
+    /// the bound is exceeded, and its output waits for others, or too many of its children have not
+    /// ended.
     pub fn should_ask(&self, strand: ciel_model::StrandKey) -> bool {
+        self.has_many_children(strand) || self.has_written_much(strand)
+    }
+
+    fn has_written_much(&self, strand: ciel_model::StrandKey) -> bool {
         let Some(holds) = &self.holds else {
             return false;
         };
@@ -188,7 +193,7 @@ impl Home {
     /// Offers what is held and may go, and has what is paused read again; whether anything went.
     pub(crate) fn let_go(&mut self, now: Micros, out: &mut SegmentedQueue<FromHome>) -> bool {
         if !self.has_held() {
-            return false;
+            return self.give_way_to_spawner(out);
         }
         let mut went = self.read_on(out);
         while let Some(offer) = self.next_held() {
@@ -199,7 +204,7 @@ impl Home {
         if must_look && !went && !self.leftmost_works() {
             went = self.give_way(out);
         }
-        went
+        went || self.give_way_to_spawner(out)
     }
 
     /// The frontier may have moved. If it rests before what is not final, and nothing can move it

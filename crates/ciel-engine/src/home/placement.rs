@@ -158,6 +158,13 @@ impl Placement {
         self.active > 0
     }
 
+    /// Whether any task but the root is.
+    pub(super) fn is_active_beside(&self, root: Option<TaskKey>) -> bool {
+        let root = root.and_then(|root| self.tasks.get(&root));
+        let is_root_active = root.is_some_and(|entry| entry.stage != Stage::Parked);
+        self.active > usize::from(is_root_active)
+    }
+
     /// Another site has taken an attempt that was offered; gives the one that had it.
     pub(super) fn take_over(&mut self, attempt: AttemptKey, site: SiteKey) -> Option<SiteKey> {
         let entry = self.entry_mut(attempt)?;

@@ -30,6 +30,7 @@ fn subject(action: &Action) -> Option<AttemptKey> {
         | Action::Suspend { task, attempt }
         | Action::Stop { task, attempt } => (*task, *attempt),
         Action::Strand(_)
+        | Action::FewChildren { .. }
         | Action::DropObject(_)
         | Action::FindResult { .. }
         | Action::AttemptFailed { .. }
@@ -130,6 +131,7 @@ pub(crate) fn effect_of(action: Action) -> Effect {
         Action::Ended(summary) => Effect::TaskEnded(summary),
         Action::JobEnded(outcome) => Effect::JobEnded(outcome),
         Action::Strand(_) => unreachable!("the coordinator keeps those to itself"),
+        Action::FewChildren { .. } => unreachable!("the home has seen that before"),
         action => unreachable!("{action:?} is about an attempt"),
     }
 }

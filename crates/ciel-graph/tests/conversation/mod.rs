@@ -449,6 +449,7 @@ fn print(action: &Action) -> String {
         Action::Suspend { task, attempt } => format!("suspend {}", run(task, attempt)),
         Action::Stop { task, attempt } => format!("stop {}", run(task, attempt)),
         Action::Strand(change) => strand(*change),
+        Action::FewChildren { strand } => format!("few children of {}", strand.0),
         Action::DropObject(name) => format!("drop {}", name.short()),
         Action::AttemptFailed {
             task,

@@ -180,6 +180,7 @@ fn send(
         let spawner = Spawner::of(owner, &strand);
         let keeps = std::mem::replace(&mut strand.keeps, false);
         strand.count_sent();
+        strand.spawns_left -= 1;
         (spawner, keeps, strand.released())
     };
     // From here on nothing is borrowed: other threads may run while this one sends.

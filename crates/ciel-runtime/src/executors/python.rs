@@ -118,6 +118,12 @@ fn command(settings: &Settings, is_job: bool, shared: Shared<'_>) -> WorkerComma
     if settings.output_bound().is_some() {
         environment.push(variable("CIEL_ASKS", "1".into()));
     }
+    if let Some(children_max) = settings.children_bound() {
+        environment.push(variable(
+            "CIEL_CHILDREN_MAX",
+            children_max.to_string().into(),
+        ));
+    }
     if let Some(module_path) = module_path {
         environment.push(variable("CIEL_PYTHON_PATH", module_path.into()));
     }

@@ -27,6 +27,9 @@ const HEAD_WORDS: usize = 2;
 /// Digits of a seed, at most.
 const DIGITS_MAX: usize = 20;
 
+/// Numbers below it have eight digits at most.
+const EIGHT_DIGITS: u64 = 100_000_000;
+
 /// Words of the digits, and of the end behind them.
 const DIGITS_WORDS: usize = 3;
 
@@ -41,21 +44,19 @@ pub struct Digits([u64; DIGITS_WORDS]);
 impl Digits {
     /// Those of a seed.
     pub fn of(seed: u64) -> Digits {
-        let mut text = [0u8; 8 * DIGITS_WORDS];
-        let (mut place, mut left) = (DIGITS_MAX, seed);
-        while left >= 10 {
-            place -= 2;
-            let pair = (left % 100) as u8;
-            text[place..place + 2].copy_from_slice(&[b'0' + pair / 10, b'0' + pair % 10]);
-            left /= 100;
-        }
-        if left > 0 || place == DIGITS_MAX {
-            place -= 1;
-            text[place] = b'0' + left as u8;
-        }
-        text.copy_within(place..DIGITS_MAX, 0);
-        text[DIGITS_MAX - place..DIGITS_MAX].fill(0);
-        Digits(words(&text))
+        let mut text = [0u8; 8 * DIGITS_WORDS + DIGITS_MAX];
+        let (high, rest) = (
+            seed / EIGHT_DIGITS / EIGHT_DIGITS,
+            seed % (EIGHT_DIGITS * EIGHT_DIGITS),
+        );
+        text[..4].copy_from_slice(&eight_digits(high)[4..]);
+        text[4..12].copy_from_slice(&eight_digits(rest / EIGHT_DIGITS));
+        text[12..DIGITS_MAX].copy_from_slice(&eight_digits(rest % EIGHT_DIGITS));
+        let start = text[..DIGITS_MAX - 1]
+            .iter()
+            .take_while(|digit| **digit == b'0')
+            .count();
+        Digits(words(&text[start..start + 8 * DIGITS_WORDS]))
     }
 
     /// What was told last.
@@ -118,6 +119,17 @@ fn has_entry() -> bool {
     // SAFETY: `getenv` receives a terminated name, and its result is only compared.
     let found = unsafe { getenv(c"CIEL_TASK_SEED".as_ptr()) };
     found == entry().wrapping_add(ENTRY.len())
+}
+
+/// The eight decimal digits of a number below `EIGHT_DIGITS`: halves, halves of these, and digits,
+/// each in a lane of its own of one word.
+fn eight_digits(number: u64) -> [u8; 8] {
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
+    let twos = hundreds | ((fours - 100 * hundreds) << 16);
+    let tens = ((twos * 103) >> 10) & 0x0f_000f_000f_000f;
+    let digits = tens | ((twos - 10 * tens) << 8);
+    (digits + 0x3030_3030_3030_3030).to_le_bytes()
 }
 
 fn words<const COUNT: usize>(bytes: &[u8]) -> [u64; COUNT] {

@@ -73,12 +73,12 @@ impl Inside {
         }
     }
 
-    /// Makes its strand by `stand`. It runs in place of `below`, to whose greenlet `switch` leads.
+    /// Makes its strand by `stand`. It runs in place of `below`: a strand, to whose greenlet that
+    /// switch leads, and whether it was called there.
     pub fn stand(
         slf: &Bound<'_, Inside>,
         stand: &Py<PyAny>,
-        below: Option<Py<PyAny>>,
-        switch: Py<PyAny>,
+        below: (Option<Py<PyAny>>, Py<PyAny>, bool),
         elapsed_s: f64,
     ) -> PyResult<Py<PyAny>> {
         let py = slf.py();
@@ -96,7 +96,7 @@ impl Inside {
         };
         let ((action, handle, next_action, next_handle), released) = counts;
         let made = stand.bind(py).call1((
-            (below, switch),
+            below,
             call,
             (action, handle),
             (next_action, next_handle),

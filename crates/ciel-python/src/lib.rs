@@ -37,6 +37,7 @@ mod ordered_file;
 mod ordered_strand;
 mod outgoing;
 mod outside;
+mod place;
 mod plain;
 mod prefetch;
 mod promoter;
@@ -53,6 +54,8 @@ use pyo3::prelude::*;
 /// What `ciel` needs of native code: a connection to the engine, and names.
 #[pymodule(name = "_native", gil_used = true)]
 mod native {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::arguments::{packed_arguments, packed_with_places};
     #[pymodule_export]
@@ -91,9 +94,14 @@ mod native {
     #[pymodule_export]
     const DEPTH_MAX: u32 = crate::stack::DEPTH_MAX;
     #[pymodule_export]
-    use crate::stack::{Stack, begin, end, note_freezing, note_here, strand_here};
+    use crate::stack::{Stack, end, note_freezing, note_here, strand_here};
     #[pymodule_export]
     use crate::tail::Tail;
     #[pymodule_export]
     use crate::unpacked::plain_call;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::place::add_to(module)
+    }
 }

@@ -4,6 +4,9 @@
 //! It only looks; what follows is Python's. Read next: `stack.rs`,
 //! `sdk/python/ciel/_process_state.py`, `sdk/python/ciel/_streams.py`.
 
+use std::ptr::null_mut;
+
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use pyo3::{ffi, intern};
@@ -22,9 +25,7 @@ pub struct Outside {
     system: Py<PyDict>,
     modules: Py<PyDict>,
     loops: Py<PyString>,
-    /// Counts threads; and the count without any, of which an interpreter has one object.
-    threads: Py<PyAny>,
-    none: Py<PyAny>,
+    threads: Threads,
 }
 
 impl Outside {
@@ -43,8 +44,7 @@ impl Outside {
             system: py.import("sys")?.dict().unbind(),
             modules: py.import("sys")?.getattr("modules")?.extract()?,
             loops: PyString::intern(py, "asyncio.events").unbind(),
-            threads: py.import("_thread")?.getattr("_count")?.unbind(),
-            none: 0u8.into_pyobject(py)?.into_any().unbind(),
+            threads: Threads::new(py)?,
         };
         outside.renew(py)?;
         Ok(outside)
@@ -72,12 +72,7 @@ impl Outside {
         let mut streams = self.streams.iter();
         !streams.all(|(name, own)| is_at(&self.system, name, own, py))
             || !self.changes.bind(py).is_empty()
-            || self.has_threads(py)
-    }
-
-    fn has_threads(&self, py: Python<'_>) -> bool {
-        let count = self.threads.call0(py);
-        count.map_or(true, |count| !count.is(&self.none))
+            || self.threads.are_any(py)
     }
 
     /// Whether an event loop runs in this thread.
@@ -88,6 +83,52 @@ impl Outside {
         let events = events.to_owned();
         let running = events.call_method0(intern!(py, "_get_running_loop"));
         running.map_or(true, |running| !running.is_none())
+    }
+}
+
+/// The threads that Python code has started.
+struct Threads {
+    /// Counts them.
+    function: Py<PyAny>,
+    /// What it does, called without the ways of a call: three looks of each child cost as much as
+    /// a twentieth of it.
+    count: ffi::PyCFunction,
+    /// The count without any, of which an interpreter has one object.
+    none: Py<PyAny>,
+}
+
+impl Threads {
+    fn new(py: Python<'_>) -> PyResult<Threads> {
+        let function = py.import("_thread")?.getattr("_count")?;
+        // SAFETY: this thread is attached; both answer for any object, with an error if it is no
+        // function of C.
+        let (flags, count) = unsafe {
+            let function = function.as_ptr();
+            (
+                ffi::PyCFunction_GetFlags(function),
+                ffi::PyCFunction_GetFunction(function),
+            )
+        };
+        let count = count.ok_or_else(|| PyErr::fetch(py))?;
+        if flags != ffi::METH_NOARGS {
+            return Err(PyTypeError::new_err("_thread._count takes arguments"));
+        }
+        let none = 0u8.into_pyobject(py)?.into_any().unbind();
+        Ok(Threads {
+            function: function.unbind(),
+            count,
+            none,
+        })
+    }
+
+    fn are_any(&self, py: Python<'_>) -> bool {
+        // SAFETY: this thread is attached. The function takes no arguments, so it is called with
+        // its module, which it keeps, and nothing; it gives a new reference, or raises.
+        let counted = unsafe {
+            let module = ffi::PyCFunction_GetSelf(self.function.as_ptr());
+            Bound::from_owned_ptr_or_err(py, (self.count)(module, null_mut()))
+        };
+        counted.map_or(true, |counted| !counted.is(&self.none))
     }
 }
 

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use ciel_model::Name;
 use pyo3::exceptions::PyTypeError;
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+use pyo3::types::{PyList, PyTuple, PyType};
+use pyo3::{ffi, intern};
 
 use crate::counted::Counted;
 use crate::environment::Digits;
@@ -29,6 +29,10 @@ use crate::promoter::Promoter;
 
 /// Strands in place above one another; the innermost spawns tasks. Each keeps some ten kilobytes.
 pub const DEPTH_MAX: u32 = 100_000;
+
+/// Bytes of Python's stack between the beginning of a greenlet and the code that calls a child in
+/// it, at most: those of a few tens of functions, which the child lacks of the recursion limit.
+const CALLED_BYTES_MAX: usize = 4 << 10;
 
 /// Payloads whose memory is kept for others.
 const SPARE_MAX: usize = 64;
@@ -57,6 +61,8 @@ pub struct Stack {
     /// Switches to greenlets without work.
     idle: Py<PyList>,
     levels: Vec<Level>,
+    /// Whether children may be called by the code that asks for them.
+    calls: bool,
     /// Whether the code that runs in the thread belongs to the innermost strand.
     is_here: bool,
     spare: Vec<Vec<u8>>,
@@ -67,6 +73,10 @@ struct Level {
     strand: Running,
     /// Switches to its greenlet.
     switch: Py<PyAny>,
+    /// Whether that is the greenlet of the strand below it, whose code has called it.
+    is_called: bool,
+    /// Where on Python's stack the code of the greenlet begins, if that is known.
+    base: Option<usize>,
     /// The seed of the strand below it, and the future of its result.
     below: Option<(Digits, Py<FutureState>)>,
 }
@@ -82,9 +92,12 @@ enum Running {
 #[pymethods]
 impl Stack {
     /// The stack of this thread, without a strand. `stand` makes a strand of a child that has begun
-    /// here, and receives: its parent, the parent's switch, the task, its arguments, its action and
-    /// handle, its counts of actions and handles, handles of futures that are gone, seconds since
-    /// it began. `future` is the class of futures, `idle` has switches to greenlets without work.
+    /// here, and receives: its parent, the parent's switch, whether the child was called there, the
+    /// task, its arguments, its action and handle, its counts of actions and handles, handles of
+    /// futures that are gone, seconds since it began. `future` is the class of futures, `idle` has
+    /// switches to greenlets without work; `calls` is whether children may be called by the code
+    /// that asks for them, where that lies little above the beginning of its greenlet.
+    #[expect(clippy::too_many_arguments)]
     #[new]
     fn new(
         py: Python<'_>,
@@ -94,6 +107,7 @@ impl Stack {
         idle: Py<PyList>,
         captured: Bound<'_, PyAny>,
         state: Bound<'_, PyAny>,
+        calls: bool,
     ) -> PyResult<Py<Stack>> {
         let outside = Outside::new(captured, state)?;
         let make = constructor_of(future.bind(py))?;
@@ -106,6 +120,7 @@ impl Stack {
             outside,
             idle,
             levels: Vec::new(),
+            calls,
             is_here: false,
             spare: Vec::new(),
         };
@@ -125,6 +140,8 @@ impl Stack {
         let levels = strand.zip(switch).map(|(strand, switch)| Level {
             strand: Running::Strand(strand),
             switch,
+            is_called: false,
+            base: None,
             below: None,
         });
         let before = {
@@ -142,6 +159,8 @@ impl Stack {
         self.levels.push(Level {
             strand,
             switch,
+            is_called: false,
+            base: None,
             below: None,
         });
     }
@@ -166,7 +185,8 @@ impl Stack {
         let count = slf.borrow().levels.len();
         for place in (0..count).rev() {
             let found = slf.borrow().levels[place].switch.clone_ref(slf.py());
-            if found.bind(slf.py()).eq(switch)? {
+            let is_called = slf.borrow().levels[place].is_called;
+            if !is_called && found.bind(slf.py()).eq(switch)? {
                 let above = slf.borrow_mut().levels.split_off(place + 1);
                 drop(above);
                 return Ok(true);
@@ -204,19 +224,19 @@ fn strand_at(stack: &Bound<'_, Stack>, place: usize) -> PyResult<Py<PyAny>> {
             Running::Inside(inside) => inside.clone_ref(py),
             Running::Strand(_) => unreachable!("such a strand is known"),
         };
-        let (stand, switch, elapsed_s) = {
+        let (stand, switch, is_called, elapsed_s) = {
             let stack = stack.borrow();
             let promoter = stack.promoter.get();
             let beats = promoter.beats() - inside.bind(py).borrow().begun_beats;
             let switch = stack.levels[place - 1].switch.clone_ref(py);
             let elapsed_s = promoter.period().as_secs_f64() * beats as f64;
-            (stack.stand.clone_ref(py), switch, elapsed_s)
+            let is_called = stack.levels[place].is_called;
+            (stack.stand.clone_ref(py), switch, is_called, elapsed_s)
         };
         below = Some(Inside::stand(
             inside.bind(py),
             &stand,
-            below,
-            switch,
+            (below, switch, is_called),
             elapsed_s,
         )?);
     }
@@ -328,14 +348,17 @@ impl Stack {
     }
 }
 
-/// What begins: the switch to a greenlet; the function that it is to call, with these arguments,
-/// of which some may have names.
-type Begun = (Py<PyAny>, (Py<PyAny>, Py<PyTuple>, Option<Py<PyDict>>));
-
-/// Begins the child whose result a future is, in place of the strand that runs. `None` if that is
-/// Python's to do.
-#[pyfunction]
-pub fn begin(future: &Bound<'_, FutureState>) -> PyResult<Option<Begun>> {
+/// Begins the child whose result a future is, in place of the strand that runs, which asks for it
+/// at that place of Python's stack. Gives the switch to a greenlet, the function that is to be
+/// called there, its arguments, and those of them that have names. There is no switch if the
+/// function is to be called by the code that asks. `None` if all that is Python's to do.
+///
+/// # Errors
+/// Those of Python.
+pub(crate) fn begin<'py>(
+    future: &Bound<'py, FutureState>,
+    place: usize,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let py = future.py();
     let Some(stack) = here(py) else {
         return Ok(None);
@@ -349,44 +372,113 @@ pub fn begin(future: &Bound<'_, FutureState>) -> PyResult<Option<Begun>> {
     if !may_wait || !stack.is_quiet(py) || !stack.owns(py, &state.owner) {
         return Ok(None);
     }
-    let Some((name, tag, depth, after)) = stack.innermost(py) else {
-        return Ok(None);
-    };
-    let idle = stack.idle.bind(py).len();
     let function = call.function.bind(py).borrow();
-    let Some(known) = function
-        .known
-        .as_ref()
-        .filter(|_| idle > 0 && depth < DEPTH_MAX)
+    let (Some(known), Some((name, tag, depth, after))) = (&function.known, stack.innermost(py))
     else {
         return Ok(None);
     };
-    let child = name.spawn(call.action);
-    if !stack
-        .promoter
-        .get()
-        .enter_child(tag, state.handle, after, child)
-    {
+    let is_called = stack.may_call(py, place)?;
+    if depth >= DEPTH_MAX || !(is_called || stack.has_idle(py)) {
         return Ok(None);
     }
-    let switch = stack.idle.bind(py).get_item(idle - 1)?.unbind();
-    stack.idle.bind(py).del_item(idle - 1)?;
-    let begun_beats = stack.promoter.get().beats();
+    let child = name.spawn(call.action);
+    let promoter = stack.promoter.get();
+    if !promoter.enter_child(tag, state.handle, after, child) {
+        return Ok(None);
+    }
+    let begun_beats = promoter.beats();
     let inside = Inside::new(child, depth + 1, call, py, state.handle, begun_beats);
-    let level = Level {
-        strand: Running::Inside(Py::new(py, inside)?),
-        switch: switch.clone_ref(py),
-        below: Some((Digits::told(), future.clone().unbind())),
+    let switch = stack.enter(py, inside, future, is_called)?;
+    let named = call.named.as_ref().map(|named| named.bind(py));
+    let begun = (switch, known.function.bind(py), call.args.bind(py), named);
+    Ok(Some(begun.into_pyobject(py)?))
+}
+
+/// The code of the innermost strand begins at that place of Python's stack.
+pub(crate) fn note_base(py: Python<'_>, place: usize) {
+    if let Some(stack) = here(py)
+        && let Some(level) = stack.borrow_mut().levels.last_mut()
+    {
+        level.base.get_or_insert(place);
+    }
+}
+
+impl Stack {
+    fn has_idle(&self, py: Python<'_>) -> bool {
+        !self.idle.bind(py).is_empty()
+    }
+
+    /// Whether code at that place of Python's stack may call a child itself, which then finds what
+    /// it would find in a greenlet of its own: (nearly) all of the recursion limit, no exception
+    /// that is being handled, and no context variables.
+    fn may_call(&self, py: Python<'_>, place: usize) -> PyResult<bool> {
+        let Some(level) = self.levels.last().filter(|_| self.calls) else {
+            return Ok(false);
+        };
+        let above = level.base.and_then(|base| place.checked_sub(base));
+        let is_near = above.is_some_and(|bytes| bytes < CALLED_BYTES_MAX);
+        Ok(is_near && !is_handling(py) && !has_context(py, &level.switch)?)
+    }
+
+    /// The strand of a child is the innermost one from now on. Gives the switch to its greenlet;
+    /// none if it is called in the one that runs.
+    fn enter<'py>(
+        &mut self,
+        py: Python<'py>,
+        inside: Inside,
+        future: &Bound<'py, FutureState>,
+        is_called: bool,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let name = inside.name;
+        let inside = Running::Inside(Py::new(py, inside)?);
+        let idle = self.idle.bind(py);
+        let (switch, base) = match self.levels.last() {
+            Some(level) if is_called => (level.switch.clone_ref(py), level.base),
+            _ => {
+                let last = idle.len() - 1;
+                let switch = idle.get_item(last)?;
+                idle.del_item(last)?;
+                (switch.unbind(), None)
+            }
+        };
+        let given = (!is_called).then(|| switch.bind(py).clone());
+        self.levels.push(Level {
+            strand: inside,
+            switch,
+            is_called,
+            base,
+            below: Some((Digits::told(), future.clone().unbind())),
+        });
+        Digits::of(seed_of_name(name)).tell();
+        Ok(given)
+    }
+}
+
+/// Whether an exception is being handled, by any code of the greenlet.
+fn is_handling(py: Python<'_>) -> bool {
+    // SAFETY: this thread is attached. The result is a new reference, or null for none.
+    unsafe { Bound::from_owned_ptr_or_opt(py, ffi::PyErr_GetHandledException()).is_some() }
+}
+
+/// Whether the greenlet to which that switches has context variables.
+fn has_context(py: Python<'_>, switch: &Py<PyAny>) -> PyResult<bool> {
+    let found = greenlet_of(py, switch).getattr(intern!(py, "gr_context"))?;
+    Ok(!found.is_none())
+}
+
+/// The greenlet to which that switches.
+fn greenlet_of<'py>(py: Python<'py>, switch: &Py<PyAny>) -> Bound<'py, PyAny> {
+    // SAFETY: this thread is attached. A bound method of C gives the borrowed object to which it is
+    // bound; `Stack` gets no other switches.
+    let own = unsafe {
+        let own = ffi::PyCFunction_GetSelf(switch.as_ptr());
+        Bound::from_borrowed_ptr_or_opt(py, own)
     };
-    Digits::of(seed_of_name(child)).tell();
-    stack.levels.push(level);
-    let named = call.named.as_ref().map(|named| named.clone_ref(py));
-    let body = (known.function.clone_ref(py), call.args.clone_ref(py), named);
-    Ok(Some((switch, body)))
+    own.expect("switches are bound methods of greenlets")
 }
 
 /// The innermost strand has returned `value`. Ends it in place; the switch to the strand that it
-/// has run in place of. `None` if that is Python's to do.
+/// has run in place of, and that is to continue. `None` if that is Python's to do.
 #[pyfunction]
 pub fn end(value: Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     let py = value.py();
@@ -413,7 +505,11 @@ pub fn end(value: Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     };
     stack.spare(payload);
     let ended = stack.levels.pop().expect("it was the innermost");
-    stack.idle.bind(py).append(ended.switch)?;
+    if !ended.is_called {
+        stack.idle.bind(py).append(ended.switch)?;
+    } else if has_context(py, &ended.switch)? {
+        greenlet_of(py, &ended.switch).setattr(intern!(py, "gr_context"), py.None())?;
+    }
     let (seed, future) = ended.below.expect("it has begun in place of another");
     seed.tell();
     let next = stack.switch(py);

@@ -7,7 +7,7 @@
 //! file. Read next: `outside.rs`, `guard.rs`; `sdk/python/ciel/_streams.py`, which reads the file.
 
 use std::os::fd::{BorrowedFd, RawFd};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use memmap2::{MmapOptions, MmapRaw};
 use pyo3::prelude::*;
@@ -20,8 +20,8 @@ use crate::guard::Guard;
 /// text begins with that byte.
 const HEAD: u8 = 0xf8;
 
-/// Bytes behind the end that are looked at.
-const SEEN_BYTES: usize = 8;
+/// Bytes behind the end that are looked at: those of a word.
+const SEEN_BYTES: usize = size_of::<u64>();
 
 /// The end of a file to which others append.
 #[pyclass(module = "ciel._native")]
@@ -157,11 +157,26 @@ impl Page {
     /// it is in the page.
     fn ends_at(&self, place: u64) -> bool {
         let start = place.wrapping_sub(self.offset) as usize;
-        let seen = start..start.saturating_add(SEEN_BYTES);
         let is_whole = self.offset != 0 || self.byte(0) == HEAD;
-        is_whole
-            && seen.end <= self.map.len()
-            && seen.into_iter().all(|place| self.byte(place) == 0)
+        is_whole && start <= self.map.len() - SEEN_BYTES && self.is_zero(start)
+    }
+
+    /// Whether the bytes from there are zero: those of one word, or of two.
+    fn is_zero(&self, start: usize) -> bool {
+        let first = start / SEEN_BYTES * SEEN_BYTES;
+        let before_bits = 8 * (start - first);
+        let seen = self.word(first) >> before_bits;
+        let has_more = before_bits != 0;
+        seen == 0 && !(has_more && self.word(first + SEEN_BYTES) << (64 - before_bits) != 0)
+    }
+
+    /// The word that begins there, its first byte the lowest.
+    fn word(&self, place: usize) -> u64 {
+        let is_there = place.is_multiple_of(SEEN_BYTES) && place + SEEN_BYTES <= self.map.len();
+        assert!(is_there, "the word is in the page");
+        // SAFETY: as in `byte`; pages begin at words, and so does the place.
+        let word = unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().add(place).cast()) };
+        u64::from_le(word.load(Ordering::Relaxed))
     }
 
     fn byte(&self, place: usize) -> u8 {

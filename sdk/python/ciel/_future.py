@@ -13,9 +13,10 @@ from typing import Any, BinaryIO, Generic, Protocol, TypeVar, cast, overload
 
 from ciel._atoms import SHARED
 from ciel._errors import Cancelled, NotSerializable, as_told
-from ciel._native import FutureState, begin
+from ciel._native import FutureState, begin, end
 from ciel._no_value import NoValue
 from ciel._pickle_hooks import freezing, thaw_reference
+from ciel._raised import Raised
 from ciel._reading import Reading, Source
 from ciel._task_streams import Wish
 
@@ -91,6 +92,10 @@ class Owner(Protocol):
         """The value of a future in whose place a child has run; `answer` is how that ended."""
         ...
 
+    def end_called(self, future: Future[Any], value: Any) -> Any:
+        """The value of a future whose child was called, and has given or raised `value`."""
+        ...
+
 
 class Future(FutureState, NoValue, Generic[T_co]):
     """The result of a spawned task.
@@ -111,11 +116,17 @@ class Future(FutureState, NoValue, Generic[T_co]):
         if timeout is None:
             begun = begin(self)
             if begun is not None:
-                switch, body = begun
-                value = switch(body)
-                if type(value) in SHARED:
-                    return cast(T_co, value)
-                return self._continued(value)
+                switch, function, args, named = begun
+                if switch is not None:
+                    value: Any = switch(function, args, named)
+                    return cast(T_co, value) if type(value) in SHARED else self._continued(value)
+                try:
+                    value = function(*args) if named is None else function(*args, **named)
+                    if end(value) is not None:
+                        return value  # type: ignore[no-any-return]
+                except BaseException as error:
+                    value = Raised(error)
+                return self._ended(value)
         self._wait(timeout)
         try:
             return cast(T_co, self._strand.result(self))
@@ -167,6 +178,12 @@ class Future(FutureState, NoValue, Generic[T_co]):
         Raises CielError if it is a future of something else.
         """
         return self.stream().open()
+
+    def _ended(self, value: Any) -> T_co:
+        try:
+            return cast(T_co, self._strand.end_called(self, value))
+        except BaseException as error:  # without the frames of this package
+            raise as_told(error)
 
     def _continued(self, answer: Any) -> T_co:
         try:

@@ -18,15 +18,6 @@ from ciel._errors import WaitError
 if TYPE_CHECKING:
     from ciel._call import TaskFunction
 
-class Raised:
-    """What has left a child, or has come between it and its parent."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: BaseException) -> None:
-        """It is to be raised where a result is awaited."""
-        self.error = error
-
 
 class Former:
     """Stands for a strand that has ended in place, in futures that have outlived it."""

@@ -17,10 +17,11 @@ from ciel._engine_strand import definition_of
 from ciel._errors import Cancelled, WaitError
 from ciel._freeze import value_of
 from ciel._future import Future, Known
-from ciel._in_place import Kept, Raised, Returned
+from ciel._in_place import Kept, Returned
 from ciel._options import Options
 from ciel._native import DEPTH_MAX, Cancel
 from ciel._payload import SMALL_BYTES_MAX, atoms_of, head_of_plain, pack
+from ciel._raised import Raised
 from ciel._strand import here
 from ciel._waiting_strand import Process, WaitingStrand
 
@@ -51,8 +52,16 @@ class KeepingProcess(Process, Protocol):
         """Runs a child in place: `None` when it has ended there, else the answer of the engine."""
         ...
 
+    def end_called(self, parent: Any, value: Any) -> Any:
+        """Ends a child that its parent has called; the answer for the parent."""
+        ...
+
     def note_parked(self, strand: Any) -> None:
         """A strand waits from now on for what runs in place of it."""
+        ...
+
+    def note_called(self, strand: Any) -> None:
+        """A strand waits from now on for a child that it has called, and that is a task."""
         ...
 
     def await_start(self, strand: InsideStrand) -> None:
@@ -197,21 +206,27 @@ class KeepingStrand(WaitingStrand):
         return self._among(answer, child.handle) if answer is not None else _returned(strand)
 
     def continued(self, future: Future[Any], answer: Any) -> Any:
-        """The value of a future in whose place a child has begun natively: `answer` is its strand
-        if it has ended in place, else that of the engine, or what was raised meanwhile.
+        """The value of a future in whose place a child has begun natively: `answer` is a list with
+        its strand if it has ended in place, else that of the engine, or what was raised meanwhile.
         """
         self._waits_inside = False
         if type(answer) is Raised:
             raise answer.error
-        if isinstance(answer, InsideStrand):
+        if type(answer) is list:
             self.process.return_to(self)
-            future._known = _returned(answer)
+            future._known = _returned(answer.pop())
         elif type(answer) is Cancel:
             raise Cancelled("the task was cancelled")
         else:
             future._known = self._among(answer, future._handle)
         future._waited = True
         return self.read(future._known)
+
+    def end_called(self, future: Future[Any], value: Any) -> Any:
+        """The value of a future whose child was called by this strand, and gives `value`, or
+        `Raised`; native code has not ended it.
+        """
+        return self.continued(future, self.process.end_called(self, value))
 
     def _enters(self, child: Kept, position: bytes) -> bool:
         promoter = self.process.promoter

@@ -17,10 +17,11 @@ from ciel import _native
 from ciel._atoms import ATOMS
 from ciel._engine_strand import joined, size_of
 from ciel._errors import Cancelled
-from ciel._in_place import Kept, Raised, Returned
+from ciel._in_place import Kept, Returned
 from ciel._inputs import changed
 from ciel._keeping_strand import InsideStrand, KeepingStrand
 from ciel._payload import SMALL_BYTES_MAX, Arguments, Unpacked, is_small
+from ciel._raised import Raised
 from ciel._task import last_value
 from ciel._task_strand import HANDED_ON
 from ciel._waiting_strand import Severed
@@ -39,8 +40,12 @@ _clock = time.monotonic
 
 
 class LightStrand(WorkerStrand, InsideStrand):
-    """Runs a child in place until that has ended or is a task."""
+    """Runs a child in place until that has ended or is a task.
 
+    `is_called` is whether it runs in the greenlet of its parent, whose code has called it.
+    """
+
+    is_called: bool = False
     _outputs: int = 1
     _memory_bytes: int | None = None
 
@@ -203,6 +208,8 @@ class LightStrand(WorkerStrand, InsideStrand):
         """The parent waits for the engine from now on."""
         parent, self.parent = self.parent, None
         assert parent is not None, "only what runs in place becomes a task"
+        if self.is_called:
+            self.process.note_called(parent)
         parent.give_slot()
 
     def adopt(self, start: Start) -> None:

@@ -820,12 +820,15 @@ class Stack:
         idle: list[Callable[..., Any]],
         captured: Any,
         state: Any,
+        calls: bool,
     ) -> Stack:
         """No strand has its turn. `stand` makes the strand of a child that has begun natively.
 
-        It receives its parent and the parent's switch; the task and its arguments; its action and
-        handle; its counts of actions and handles; handles of futures that are gone; seconds since
-        it began. `idle` has switches to greenlets without work.
+        It receives its parent, the parent's switch, and whether the child was called there; the
+        task and its arguments; its action and handle; its counts of actions and handles; handles of
+        futures that are gone; seconds since it began. `idle` has switches to greenlets without
+        work. With `calls` children are called by the code that asks for them, where that lies
+        little above the beginning of its greenlet; `place` has to see that.
         """
 
     def begin_turn(
@@ -853,14 +856,23 @@ class Stack:
     def switch(self) -> Any:
         """Switches to the greenlet of the innermost strand."""
 
+def place() -> int:
+    """Where on Python's stack its caller is, in bytes.
+
+    An interpreter that passes arguments elsewhere gives places that mean nothing.
+    """
+
+def note_base() -> None:
+    """The code of the innermost strand begins at the place of the caller."""
+
 def begin(
     future: FutureState,
-) -> tuple[Callable[..., Any], Any] | None:
+) -> tuple[Callable[..., Any] | None, Callable[..., Any], tuple[Any, ...], dict[str, Any] | None] | None:
     """Begins the child whose result a future is, in place of the strand that runs.
 
     The switch to a greenlet, and what that receives: the function that it is to call, the
-    arguments, and those that have names, or `None`. `None` if the child is not plain, or is a task
-    already.
+    arguments, and those that have names, or `None`. There is no switch if the caller is to call the
+    function. `None` if the child is not plain, or is a task already.
     """
 
 def end(value: Any) -> Callable[..., Any] | None:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 from greenlet import getcurrent, greenlet
 
 from ciel._contexts import Contexts
-from ciel._in_place import Raised
-from ciel._native import end
+from ciel._native import end, note_base, place
 from ciel._process_state import ProcessState
+from ciel._raised import Raised
 from ciel._random import tell_seed
 from ciel._strand import here
 from ciel._task_strand import TaskStrand
@@ -40,6 +40,24 @@ Begun = tuple[Callable[..., Any], tuple[Any, ...], "dict[str, Any] | None"]
 
 Switch = Callable[..., Any]
 """Switches to a greenlet: its bound method."""
+
+
+PLACES = 4
+"""Functions above one another by which it is found out whether native code sees their places."""
+
+FRAME_BYTES_MIN, FRAME_BYTES_MAX = 48, 512
+"""What one of them takes of Python's stack."""
+
+
+def sees_places() -> bool:
+    """Whether native code sees where on Python's stack its callers are: see `Stack`."""
+    places = [_place(depth) for depth in range(PLACES)]
+    steps = [above - below for below, above in zip(places, places[1:], strict=False)]
+    return all(FRAME_BYTES_MIN <= step <= FRAME_BYTES_MAX for step in steps)
+
+
+def _place(depth: int) -> int:
+    return place() if depth == 0 else _place(depth - 1)
 
 
 class RunnerWanted:
@@ -125,6 +143,16 @@ class Scheduler:
             state.enter(outer.aside)
             outer.aside = None
 
+    def leave_called(self, where: greenlet | None, answer: Any) -> Any:
+        """A child that was called in this greenlet has ended; the answer for what has called it.
+
+        That continues at `where`, in this greenlet, or when home has resumed it.
+        """
+        me = getcurrent()
+        me.gr_context = None
+        assert where is None or where is me, "it was called where it is waited for"
+        return self.home.switch() if where is None else answer
+
     def _runner(self) -> Switch:
         return self.idle.pop() if self.idle else self._made()
 
@@ -169,15 +197,20 @@ class Scheduler:
             state.leave(False)
         return request
 
-    def _loop(self, body: Body | Begun) -> Any:
-        """The body of a greenlet: one task after another, while greenlets are kept."""
+    def _loop(self, body: Body | Begun | None) -> Any:
+        """The body of a greenlet: one task after another, while greenlets are kept.
+
+        An idle one keeps nothing of what it has run.
+        """
         me = getcurrent()
         switch, idle, contexts = me.switch, self.idle, self.contexts
         while True:
             try:
+                note_base()
                 if isinstance(body, tuple):
                     function, args, named = body
                     value = function(*args) if named is None else function(*args, **named)
+                    body, args, named = None, (), None
                     after = end(value)
                     if after is not None:
                         me.gr_context = None if contexts.imported is None else contexts.fresh()
@@ -185,9 +218,11 @@ class Scheduler:
                         continue
                     where, value = self.end_inside(value)
                 else:
+                    assert body is not None, "only home and strands switch here"
                     where, value = body(), None
             except BaseException as error:
                 where, value = self._end_raised(switch, error)
+            body, args, named = None, (), None
             me.gr_context = None if contexts.imported is None else contexts.fresh()
             after = where or self.home
             if len(idle) >= IDLE_MAX:

@@ -32,8 +32,9 @@ from ciel._keeping_strand import InsideStrand, KeepingStrand
 from ciel._light_strand import LightStrand
 from ciel._native import Cancel, Drop, Resume, Shutdown, Start
 from ciel._process_state import ProcessState
+from ciel._raised import Raised
 from ciel._random import follow_environment
-from ciel._scheduler import Scheduler
+from ciel._scheduler import Scheduler, sees_places
 from ciel._strand import here, note_worker
 from ciel._task import Task
 from ciel._task_strand import no_event_loop
@@ -95,6 +96,7 @@ class WorkerProcess:
         self._owners: dict[threading.Thread, WaitingStrand | None] = {}
         self._told: set[threading.Thread] = set()
         self._parked: dict[int, WaitingStrand] = {}
+        self._late: dict[int, list[Message]] = {}
         self._dropped: list[WaitingStrand] = []
         self._waiting: deque[Message] = deque()
         self._heard: deque[Message] = deque()
@@ -134,17 +136,26 @@ class WorkerProcess:
             self._scheduler.begin(strand, strand.run)
             self.running = None
         elif type(message) is Resume:
-            parked = self._parked.pop(message.tag, None)
+            parked = self._taken(message)
             if parked is not None:
                 self.running = parked
                 self._scheduler.resume(parked, message)
                 self.running = None
         elif isinstance(message, (Drop, Cancel)):
-            parked = self._parked.pop(message.tag, None)
+            parked = self._taken(message)
             if parked is not None and type(message) is Cancel:
                 self._unwind(parked, message)
             elif parked is not None:
                 self._drop(parked)
+
+    def _taken(self, message: Resume | Drop | Cancel) -> WaitingStrand | None:
+        """The parked strand that a message is about, if there is one. If a child that it has called
+        is above it in its greenlet, the message waits until that has ended.
+        """
+        if message.tag not in self._late:
+            return self._parked.pop(message.tag, None)
+        self._late[message.tag].append(message)
+        return None
 
     def park(self, strand: WaitingStrand) -> Resume:
         """Ends the turn; returns the answers of the engine, or raises Cancelled."""
@@ -163,7 +174,7 @@ class WorkerProcess:
         scheduler = self._scheduler
         scheduler.end_inside = self._end_inside  # type: ignore[method-assign]
         self.stack = scheduler.stack = _native.Stack(
-            promoter, self._stand, Future, scheduler.idle, self.captured, self.state
+            promoter, self._stand, Future, scheduler.idle, self.captured, self.state, sees_places()
         )
         Task.spawn = _native.Function.spawn  # type: ignore[method-assign]
 
@@ -173,7 +184,7 @@ class WorkerProcess:
 
     def _stand(
         self,
-        below: tuple[KeepingStrand, Callable[..., Any]],
+        below: tuple[KeepingStrand, Callable[..., Any], bool],
         call: tuple[TaskFunction, Arguments],
         place: tuple[int, int],
         counts: tuple[int, int],
@@ -181,8 +192,9 @@ class WorkerProcess:
         elapsed_s: float,
     ) -> LightStrand:
         """The strand of a child that has begun natively, `elapsed_s` ago, in place of `below`."""
-        parent, switch = below
+        parent, switch, is_called = below
         strand = LightStrand(self, parent, Kept(*call, b"", *place, False))
+        strand.is_called = is_called
         strand.next_action, strand.next_handle = counts
         strand.keeps = strand.next_action > 0
         strand.note_begun(call[1], elapsed_s)
@@ -193,11 +205,27 @@ class WorkerProcess:
         return strand
 
     def _end_inside(self, value: Any) -> tuple[greenlet | None, Any]:
-        """Ends what has begun natively: the greenlet that continues, and what that receives."""
+        """Ends what has begun natively: the greenlet that continues, and what that receives: a list
+        from which it takes the strand, since an idle greenlet keeps what it has sent.
+        """
         strand = here.strand
         assert isinstance(strand, LightStrand), "it has begun natively"
         where = strand.end(value)
-        return where, None if where is None else strand
+        return where, None if where is None else [strand]
+
+    def end_called(self, parent: KeepingStrand, value: Any) -> Any:
+        """Ends a child that `parent` has called, and that gives `value`; the answer for the parent.
+
+        If the child is a task, its parent has its turn again when the engine resumes it.
+        """
+        if here.strand is parent:  # the child had ended before this was raised
+            return value
+        where, answer = self._end_inside(value)
+        if type(value) is Raised:
+            value.forget()
+        if where is None:
+            self._waiting.extendleft(reversed(self._late.pop(parent.tag, [])))
+        return self._scheduler.leave_called(where, answer)
 
     def return_to(self, parent: KeepingStrand) -> None:
         """Gives the turn back to the parent of a child that has ended in place."""
@@ -222,6 +250,10 @@ class WorkerProcess:
     def note_parked(self, strand: WaitingStrand) -> None:
         """A strand waits from now on for what runs in place of it."""
         self._parked[strand.tag] = strand
+
+    def note_called(self, strand: WaitingStrand) -> None:
+        """A strand waits from now on for a child that it has called, and that is a task."""
+        self._late[strand.tag] = []
 
     def await_start(self, strand: InsideStrand) -> None:
         """Lets a strand that runs in place receive its start as a task.

@@ -1,0 +1,97 @@
+//! Functions that see where on Python's stack their caller is: by where their arguments are.
+//!
+//! An interpreter that keeps the frames of Python functions beside one another passes arguments
+//! there, so the distance of two such places says how much Python code lies between them. Other
+//! interpreters pass them elsewhere: Python tests that once, with `place`. An address is only
+//! compared here. Read next: `stack.rs`.
+
+use std::ffi::CStr;
+use std::ptr::null_mut;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::future_state::FutureState;
+use crate::stack::{begin, note_base};
+
+/// Adds the functions to the module.
+///
+/// # Errors
+/// Those of Python, which has no memory.
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    add(module, c"begin", begin_from)?;
+    add(module, c"note_base", note_base_from)?;
+    add(module, c"place", place_from)
+}
+
+fn add(module: &Bound<'_, PyModule>, name: &CStr, does: ffi::PyCFunctionFast) -> PyResult<()> {
+    let definition = Box::leak(Box::new(ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer {
+            PyCFunctionFast: does,
+        },
+        ml_flags: ffi::METH_FASTCALL,
+        ml_doc: null_mut(),
+    }));
+    let own = module.name()?;
+    // SAFETY: this thread is attached; the definition, with a function of the form that its flag
+    // says, lives as long as the process. The result is a new reference, or an error is set.
+    let made = unsafe {
+        let made = ffi::PyCFunction_NewEx(definition, null_mut(), own.as_ptr());
+        Bound::from_owned_ptr_or_err(module.py(), made)?
+    };
+    let name = name.to_str().expect("names are ASCII");
+    module.setattr(name, made)
+}
+
+/// `begin(future)`; see `stack::begin`.
+unsafe extern "C" fn begin_from(
+    _module: *mut ffi::PyObject,
+    args: *mut *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        if count != 1 {
+            return raised(py, PyTypeError::new_err("begin takes a future"));
+        }
+        // SAFETY: Python calls with `count` arguments there, which live as long as this call.
+        let future = unsafe { Bound::from_borrowed_ptr(py, *args) };
+        let begun = match future.cast::<FutureState>() {
+            Ok(future) => begin(future, args.addr()),
+            Err(error) => Err(error.into()),
+        };
+        match begun {
+            Ok(Some(begun)) => begun.into_ptr(),
+            Ok(None) => py.None().into_ptr(),
+            Err(error) => raised(py, error),
+        }
+    })
+}
+
+/// `note_base()`: the code of the innermost strand begins there.
+unsafe extern "C" fn note_base_from(
+    _module: *mut ffi::PyObject,
+    args: *mut *mut ffi::PyObject,
+    _count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        note_base(py, args.addr());
+        py.None().into_ptr()
+    })
+}
+
+/// `place()`: where the caller is.
+unsafe extern "C" fn place_from(
+    _module: *mut ffi::PyObject,
+    args: *mut *mut ffi::PyObject,
+    _count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls this in an attached thread; the result is a new reference, or null.
+    unsafe { ffi::PyLong_FromSize_t(args.addr()) }
+}
+
+fn raised(py: Python<'_>, error: PyErr) -> *mut ffi::PyObject {
+    error.restore(py);
+    null_mut()
+}

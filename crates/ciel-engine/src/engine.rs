@@ -177,6 +177,11 @@ impl Engine {
         self.home.pausing()
     }
 
+    /// Whether so many children of a strand have not ended that it is to wait for nothing.
+    pub fn has_many_children(&self, strand: StrandKey) -> bool {
+        self.home.has_many_children(strand)
+    }
+
     /// How many children of an attempt that is paused have not ended; none if it is not paused.
     pub fn paused_for(&self, attempt: AttemptKey) -> Option<u32> {
         self.home.paused_for(attempt)

@@ -141,6 +141,9 @@ pub const RECEIVED_FAILURES_MAX: usize = 256;
 /// any number of cores busy until the strand has its turn again.
 pub const CHILDREN_MAX: u32 = 10_000;
 
+/// Tasks that a script may spawn before it looks whether it has to pause.
+pub const ASKED_AFTER_SPAWNS: u32 = 1_000;
+
 /// Bytes that a task may write, in a run with a bound of output that waits, before it asks whether
 /// it may go on.
 pub const ASKED_AFTER_BYTES: usize = 64 << 10;

@@ -29,8 +29,9 @@ pub(crate) fn run_for_others(
     for _ in 0..limits::SCRIPT_FUEL / u64::from(SLICE_FUEL) {
         let step = machine.run(host, SLICE_FUEL.into());
         *kept_for = kept_for.saturating_add(SLICE_FUEL);
-        let is_due = is_due(engine, machine, *kept_for) || host.has_written_much();
-        if step != Step::Preempted || is_due {
+        let is_due = is_due(engine, machine, *kept_for);
+        let is_much = host.has_written_much() || host.has_spawned_many();
+        if step != Step::Preempted || is_due || is_much {
             return step;
         }
     }

@@ -44,8 +44,8 @@ pub(crate) struct ScriptHost<'a> {
     origin: &'a [u8],
     /// What the script did in this stretch.
     pub(crate) acts: Vec<Act>,
-    /// Whether something was spawned in this stretch.
-    pub(crate) has_spawned: bool,
+    /// How many tasks were spawned in this stretch.
+    pub(crate) spawned: u32,
     label: &'a Label,
     constructed: &'a mut (u64, u32),
     attempt: &'a mut Attempt,
@@ -65,7 +65,7 @@ pub(crate) fn host_of<'a>(
         executor,
         origin: &script.origin,
         acts: Vec::new(),
-        has_spawned: false,
+        spawned: 0,
         label: &assigned(&script.assignment).label,
         constructed: &mut script.constructed,
         attempt: &mut script.attempt,
@@ -97,7 +97,7 @@ impl Host for ScriptHost<'_> {
     }
 
     fn spawn(&mut self, request: SpawnRequest) {
-        self.has_spawned = true;
+        self.spawned += 1;
         self.comes_to(request.action);
         let descriptor = translate::descriptor(self.engine, self.executor, self.origin, request);
         let act = self.attempt.act(Action::Spawn {
@@ -215,6 +215,12 @@ impl ScriptHost<'_> {
         });
         self.engine.settings.output_bound().is_some()
             && written.sum::<usize>() >= limits::ASKED_AFTER_BYTES
+    }
+
+    /// Whether it has spawned so much in this stretch that it is to look whether it has to pause.
+    pub(crate) fn has_spawned_many(&self) -> bool {
+        let bound = self.engine.settings.children_bound();
+        bound.is_some_and(|bound| self.spawned >= bound.min(limits::ASKED_AFTER_SPAWNS))
     }
 
     /// The machine has counted so many actions, those that it keeps among them.

@@ -202,16 +202,18 @@ fn answer(engine: &Engine, script: &mut Script, answers: Answers) {
     }
 }
 
-fn run_script(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) -> Option<Turn> {
+fn run_script(engine: &Engine, hand: &mut ThreadState, script: Box<Script>) -> Option<Turn> {
+    let mut next = Next::Again(script);
     loop {
-        match run_stretch(engine, hand, script) {
-            Next::Again(same) => script = same,
-            Next::Answered(same, answers, ended) => {
-                script = same;
-                answer(engine, &mut script, answers);
+        match next {
+            Next::Again(same) => next = run_stretch(engine, hand, same),
+            Next::Crowded(same) => next = pause(engine, hand, same),
+            Next::Answered(mut same, answers, ended) => {
+                answer(engine, &mut same, answers);
                 if let Some(ended) = ended {
-                    script.cancelled(&ended);
+                    same.cancelled(&ended);
                 }
+                next = run_stretch(engine, hand, same);
             }
             Next::Over(turn) => return turn,
         }
@@ -221,6 +223,8 @@ fn run_script(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) 
 enum Next {
     /// Continue at once.
     Again(Box<Script>),
+    /// Too many of its children have not ended: let it wait until half of them have.
+    Crowded(Box<Script>),
     /// Continue at once with the requested values, and how the wait ended if that is recorded.
     Answered(Box<Script>, Answers, Option<WaitEnd>),
     /// It ended, waits, or gave its place to others; here is the next turn, if there is one.
@@ -303,6 +307,14 @@ fn block(engine: &Engine, script: &mut Script, on: &[ScriptHandle], acts: &mut V
     Stay::Blocked(script.attempt.block(on, Wait::ALL, keep), is_pressed)
 }
 
+/// A script that has spawned more than may be unfinished waits for nothing: it resumes when there
+/// are few. What it names no more is released meanwhile, and its facts become a checkpoint.
+fn pause(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) -> Next {
+    let mut acts = Vec::new();
+    let stay = block(engine, &mut script, &[], &mut acts);
+    tell(engine, hand, script, (acts, None), StretchEnd::Stays(stay))
+}
+
 /// A script has used up its fuel.
 fn preempted(script: &Script) -> Stay {
     Stay::Preempted(script.machine.location().to_string())
@@ -330,7 +342,7 @@ fn cancel(script: &mut Script, on: ScriptHandle) -> Stay {
 fn run_until_spawn(machine: &mut Machine, host: &mut ScriptHost<'_>) -> Step {
     for _ in 0..limits::SCRIPT_FUEL {
         match machine.run(host, 1) {
-            Step::Preempted if !host.has_spawned || machine.is_leaving() => {}
+            Step::Preempted if host.spawned == 0 || machine.is_leaving() => {}
             step => return step,
         }
     }
@@ -383,6 +395,10 @@ fn tell(
         core.promoted.insert(name, machine);
     }
     let stay = tell_core(&mut core, now, &mut script, acts, (told, kept));
+    if is_crowded(&core, &script, &stay) {
+        engine.release(core, now);
+        return Next::Crowded(script);
+    }
     let mut checkpoint = None;
     if wants_checkpoint(&core, &script, &stay) {
         // What that takes grows with the state of the script.
@@ -473,6 +489,14 @@ fn tell_core(
     };
     core.act(now, &mut script.attempt, end);
     None
+}
+
+/// Whether a script that would continue is to wait, since too many of its children have not ended.
+/// One that keeps children in its machine cannot be saved; see [`asking`].
+fn is_crowded(core: &Core, script: &Script, stay: &Option<Stay>) -> bool {
+    let continues = matches!(stay, Some(Stay::Preempted(_) | Stay::Running));
+    let strand = script.assignment().strand;
+    continues && !script.machine.has_kept() && core.engine().has_many_children(strand)
 }
 
 /// Whether the state of a script that is about to wait is to be kept.

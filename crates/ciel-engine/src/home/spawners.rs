@@ -116,7 +116,7 @@ impl Home {
     }
 
     /// Whether so many children of a strand have not ended that it is to yield.
-    pub(super) fn has_many_children(&self, strand: StrandKey) -> bool {
+    pub(crate) fn has_many_children(&self, strand: StrandKey) -> bool {
         let spawners = self.spawners.as_ref();
         spawners.is_some_and(|one| is_crowded(self.graph(), one.children_max, strand))
     }

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from ciel._payload import Arguments
 
 ASKED_AFTER_BYTES = 1 << 16
-ASKS_PER_BOUND = 10
 DROPPED_MAX = 256
 FUNCTIONS_MAX = 512
 CANCEL_WAIT_MS = 20
@@ -84,10 +83,8 @@ class WorkerProcess:
         self._strand = strand
         self.stack: _native.Stack | None = None
         self._running: WaitingStrand | None = None
-        self.forked = False
-        self.asks = False
+        self.forked = self.asks = self.used_up = False
         self.spawns_between_asks = 0
-        self.used_up = False
         self.promoter: _native.Promoter | None = None
         self.state = ProcessState()
         self._scheduler = Scheduler(getcurrent(), self.state)
@@ -403,11 +400,6 @@ class WorkerProcess:
         # Where a strand cannot wait, it continues.
         with suppress(WaitError), no_event_loop():
             strand.block([], WAIT_ALL, None)
-
-    def bound_children(self, children_max: int) -> None:
-        """Strands ask whether they may go on when so many of their children may not have ended."""
-        self.spawns_between_asks = children_max // ASKS_PER_BOUND
-        _native.ask_after_spawns(children_max)
 
     @contextmanager
     def apart(self) -> Iterator[None]:

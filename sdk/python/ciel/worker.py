@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ciel._worker import WorkerStrand
 
 STDERR = 2
+ASKS_PER_BOUND = 10
 PARKED_STRANDS_MAX = 1_000_000
 FEATURES = [
     "parked",
@@ -50,7 +51,8 @@ def main() -> None:
     process.asks = os.environ.pop("CIEL_ASKS", "") == "1"
     children_max = os.environ.pop("CIEL_CHILDREN_MAX", "")
     if children_max:
-        process.bound_children(int(children_max))
+        process.spawns_between_asks = int(children_max) // ASKS_PER_BOUND
+        _native.ask_after_spawns(int(children_max))
     idle_path = os.environ.pop("CIEL_IDLE_CORES", "")
     if idle_path:
         process.keep_children(idle_path)

@@ -83,7 +83,8 @@ impl Graph {
 
     /// A task will not wait for the rest of its list.
     pub(crate) fn forget_first_of(&mut self, key: TaskKey) {
-        let list = self.task_mut(key).course.first_of.take();
+        let course = self.task_mut(key).course.unusual_mut();
+        let list = course.and_then(|course| course.first_of.take());
         let Some(list) = list.filter(|list| list.is_followed()) else {
             return;
         };

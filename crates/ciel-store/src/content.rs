@@ -2,10 +2,11 @@
 //!
 //! It does not know what a file is for. Read next: `objects`.
 
-use std::fs::{File, Metadata};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 
 use ciel_model::{Digest, Hasher};
+use rustix::fs::Stat;
 
 use crate::counts::Kind;
 use crate::limits::COPY_BYTES_MAX;
@@ -36,20 +37,12 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// Of an open file.
-    ///
-    /// # Errors
-    /// As the system says.
-    pub(crate) fn of(file: &File) -> std::io::Result<Stamp> {
-        file.metadata().map(|metadata| Stamp::told(&metadata))
-    }
-
-    /// Of a file of which this is known.
-    pub(crate) fn told(metadata: &Metadata) -> Stamp {
+    /// Of a file of which the system has told this.
+    pub(crate) fn of(stat: &Stat) -> Stamp {
         Stamp {
-            inode: metadata.ino(),
-            written_s: metadata.mtime(),
-            written_ns: metadata.mtime_nsec(),
+            inode: stat.st_ino,
+            written_s: stat.st_mtime,
+            written_ns: stat.st_mtime_nsec as i64,
         }
     }
 }

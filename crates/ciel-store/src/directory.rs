@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use crate::content::Stamp;
 use crate::error::{StoreError, failure};
 use crate::owner::Owner;
 
@@ -35,6 +36,7 @@ pub(crate) struct Entry {
     pub(crate) kind: FileType,
     pub(crate) length: u64,
     pub(crate) has_other_names: bool,
+    pub(crate) stamp: Stamp,
 }
 
 impl Directory {
@@ -182,10 +184,17 @@ impl Directory {
                 kind: FileType::from_raw_mode(stat.st_mode),
                 length: stat.st_size as u64,
                 has_other_names: stat.st_nlink > 1,
+                stamp: Stamp::of(&stat),
             })),
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(self.failure("look at", name, errno)),
         }
+    }
+
+    /// The stamp of a file that is open, and is called so.
+    pub(crate) fn stamp(&self, name: &str, file: &File) -> Result<Stamp, StoreError> {
+        let stat = fs::fstat(file).map_err(|errno| self.failure("look at", name, errno))?;
+        Ok(Stamp::of(&stat))
     }
 
     /// All names, sorted; none if the directory was removed since it was opened.

@@ -120,11 +120,10 @@ impl FileObjects {
             Err(StoreError::NotAFile { .. }) => return Err(damaged(None)),
             other => other?,
         };
-        let metadata = file.metadata();
-        let metadata = metadata.map_err(|source| self.unreadable(name, source))?;
-        match metadata.len() == expected {
-            true => Ok((file, Stamp::told(&metadata))),
-            false => Err(damaged(Some(metadata.len()))),
+        let stat = rustix::fs::fstat(&file).map_err(|errno| self.unreadable(name, errno.into()))?;
+        match stat.st_size as u64 == expected {
+            true => Ok((file, Stamp::of(&stat))),
+            false => Err(damaged(Some(stat.st_size as u64))),
         }
     }
 
@@ -154,23 +153,14 @@ impl FileObjects {
         }
         if let Some(content) = self.contents().get_mut(&name) {
             content.is_verified = true;
-            content.stamp = self.has_stamps.then_some(stamp);
+            content.stamp = self.reliable(Some(stamp));
         }
         Ok(())
     }
 
     /// The stamp of a file that is or becomes an object; none where it cannot be relied on.
-    pub(crate) fn stamp_of(
-        &self,
-        directory: &Directory,
-        name: &str,
-    ) -> Result<Option<Stamp>, StoreError> {
-        if !self.has_stamps {
-            return Ok(None);
-        }
-        let stamp = directory.open_file(name).map(|file| Stamp::of(&file))?;
-        let stamp = stamp.map_err(|source| directory.system("look at", name, source))?;
-        Ok(Some(stamp))
+    pub(crate) fn reliable(&self, stamp: Option<Stamp>) -> Option<Stamp> {
+        stamp.filter(|_| self.has_stamps)
     }
 
     fn unreadable(&self, name: ObjectName, source: std::io::Error) -> StoreError {
@@ -207,16 +197,11 @@ impl FileObjects {
                 .remove_file(&finished.name)?;
             return Ok(object);
         }
-        let stamp = self
-            .stamp_of(self.scratch.directory_of(finished), &finished.name)
-            .and_then(|stamp| {
-                self.move_in_place(finished, &name.to_string())
-                    .map(|()| stamp)
-            })
+        self.move_in_place(finished, &name.to_string())
             .inspect_err(|_| self.refund(kind, finished))?;
         let content = Content {
             in_memory: finished.in_memory,
-            stamp,
+            stamp: self.reliable(finished.stamp),
             ..Content::written(length, kind, digest)
         };
         contents.insert(name, content);
@@ -291,6 +276,7 @@ impl ObjectStore for FileObjects {
                 length: 0,
                 is_copied: false,
                 in_memory: false,
+                stamp: None,
             },
             file,
             hasher: self.digests.are_kept().then(Hasher::default),
@@ -409,11 +395,11 @@ impl Draft for FileDraft<'_> {
     }
 
     fn seal(mut self: Box<Self>) -> Result<Object, StoreError> {
-        let (objects, finished) = (self.objects, &self.finished);
-        let scratch = objects.scratch.directory();
-        scratch.make_read_only(&finished.name)?;
+        let scratch = self.objects.scratch.directory();
+        scratch.make_read_only(&self.finished.name)?;
+        self.finished.stamp = Some(scratch.stamp(&self.finished.name, &self.file)?);
         let digest = self.hasher.as_ref().map(Hasher::finish);
-        let object = objects.commit(self.name, finished, Kind::Value, digest);
+        let object = (self.objects).commit(self.name, &self.finished, Kind::Value, digest);
         // The bytes are the object's now, or have been refunded.
         self.finished.length = 0;
         object

@@ -11,6 +11,7 @@ use rustix::fs::FileType;
 use crate::content::Content;
 use crate::counts::Kind;
 use crate::digests::Part;
+use crate::directory::Entry;
 use crate::error::StoreError;
 use crate::objects::FileObjects;
 use crate::values::{LostObject, Object, ObjectName};
@@ -33,19 +34,18 @@ impl FileObjects {
         for object in known {
             let (name, expected) = (object.name, object.length);
             match self.found(name)? {
-                Some((in_memory, length)) if length == expected && !changed.contains(&name) => {
-                    let directory = self.directory_for(in_memory);
+                Some((in_memory, file)) if file.length == expected && !changed.contains(&name) => {
                     let found = Content {
                         in_memory,
-                        stamp: self.stamp_of(directory, &name.to_string())?,
-                        ..Content::found(length, object.digest)
+                        stamp: self.reliable(Some(file.stamp)),
+                        ..Content::found(file.length, object.digest)
                     };
                     self.count_in(name, found);
                 }
                 found => lost.push(LostObject {
                     name,
                     expected,
-                    found: found.map(|(_, length)| length),
+                    found: found.map(|(_, file)| file.length),
                 }),
             }
         }
@@ -95,12 +95,12 @@ impl FileObjects {
         std::iter::once(false).chain(self.memory().map(|_| true))
     }
 
-    /// Whether the file of an object is in memory, and its length.
-    fn found(&self, name: ObjectName) -> Result<Option<(bool, u64)>, StoreError> {
+    /// Whether the file of an object is in memory, and what it is.
+    fn found(&self, name: ObjectName) -> Result<Option<(bool, Entry)>, StoreError> {
         for in_memory in self.places() {
             let entry = self.directory_for(in_memory).entry(&name.to_string())?;
             if let Some(file) = entry.filter(|entry| entry.kind == FileType::RegularFile) {
-                return Ok(Some((in_memory, file.length)));
+                return Ok(Some((in_memory, file)));
             }
         }
         Ok(None)
@@ -120,7 +120,8 @@ impl FileObjects {
                 continue;
             };
             let found = self.found(object.name)?;
-            let Some((in_memory, _)) = found.filter(|(_, length)| *length == object.length) else {
+            let Some((in_memory, _)) = found.filter(|(_, file)| file.length == object.length)
+            else {
                 continue;
             };
             let Some(rest) = room.checked_sub(object.length) else {

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use bytes::Bytes;
 use rustix::fs::{FileType, Mode, OFlags};
 
+use crate::content::Stamp;
 use crate::directory::{Directory, check_name};
 use crate::error::StoreError;
 use crate::limits::SCRATCH_PURPOSE_BYTES_MAX;
@@ -41,6 +42,8 @@ pub(crate) struct Finished {
     pub(crate) is_copied: bool,
     /// It is in memory.
     pub(crate) in_memory: bool,
+    /// As it was before anybody read it; none of a file that is not whole.
+    pub(crate) stamp: Option<Stamp>,
 }
 
 impl Scratch {
@@ -382,6 +385,7 @@ impl Scratch {
             length: entry.length,
             is_copied: false,
             in_memory: !std::ptr::eq(directory, &raw const self.directory),
+            stamp: Some(entry.stamp),
         };
         Ok((finished, entry.has_other_names))
     }
@@ -398,12 +402,14 @@ impl Scratch {
             self.directory.system("write", &draft, error)
         })?;
         self.directory.make_read_only(&draft)?;
+        let stamp = self.directory.stamp(&draft, &target)?;
         directory.remove_file(name)?;
         Ok(Finished {
             name: draft,
             length,
             is_copied: true,
             in_memory: false,
+            stamp: Some(stamp),
         })
     }
 }

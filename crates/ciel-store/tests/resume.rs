@@ -362,6 +362,26 @@ fn object_that_is_overwritten_in_place_is_found_at_its_next_use() {
     }
 }
 
+/// A file with a second name is copied, and the copy is what nobody may write to.
+#[test]
+fn adopted_file_that_is_overwritten_in_place_is_found_at_its_next_use() {
+    let home = TempDir::new().unwrap();
+    let run = RunFolder::create(&state_in(&home), "run", u64::MAX).unwrap();
+    let [moved, copied] = ["moved", "copied"].map(|purpose| {
+        let path = run.scratch().path(1, 0, purpose).unwrap();
+        fs::write(&path, "whole").unwrap();
+        path
+    });
+    fs::hard_link(&copied, home.path().join("second name")).unwrap();
+    for (name, path) in [(ObjectName(1), moved), (ObjectName(2), copied)] {
+        run.objects().adopt(name, &path).unwrap();
+        assert_eq!(&*run.objects().map(name).unwrap(), b"whole");
+        overwrite(&object_path(&run, name), b"whale", Duration::ZERO);
+        let error = run.objects().share(name).unwrap_err();
+        assert_eq!(error.code(), "store.changed-object");
+    }
+}
+
 /// Without a digest nobody can tell that the bytes are still the same.
 #[test]
 fn object_without_a_digest_is_lost_as_soon_as_somebody_has_written_to_it() {

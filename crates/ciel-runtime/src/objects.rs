@@ -52,12 +52,13 @@ impl ObjectError {
         }
     }
 
-    /// Whether somebody has written to the file of an object, or has removed it.
+    /// Whether somebody has written to the file of an object, or has removed it. One that was found
+    /// with other bytes is not known any more.
     pub(crate) fn is_of_changed_bytes(&self) -> bool {
-        use StoreError::{ChangedObject, DamagedObject};
+        use StoreError::{ChangedObject, DamagedObject, UnknownObject};
         matches!(
             self,
-            ObjectError::Store(DamagedObject { .. } | ChangedObject { .. })
+            ObjectError::Store(DamagedObject { .. } | ChangedObject { .. } | UnknownObject { .. })
         )
     }
 

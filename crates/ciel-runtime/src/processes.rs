@@ -504,7 +504,7 @@ fn warn_of_left(engine: &Engine, label: &Label, left: &[Left], count: u32) {
     engine.warn(Some(label), &message);
 }
 
-/// The failure of a command that ended badly, with what it left; its inputs are looked at.
+/// The failure of a command that ended badly, with what it left. Its inputs are as they were.
 fn failed(
     assignment: &Assignment,
     plan: &Plan,
@@ -519,7 +519,6 @@ fn failed(
         stdout: pipes.output_end().unwrap_or(printed),
         stderr: pipes.errors.end(),
     };
-    desk.heed_inputs();
     command_failure::failure(&assignment.label, plan, remains)
 }
 

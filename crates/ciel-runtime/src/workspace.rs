@@ -161,16 +161,6 @@ impl<'a> TaskWorkspace<'a> {
         Ok(path)
     }
 
-    /// Looks whether the files of its inputs are still there: a process that failed without them
-    /// did not fail by itself.
-    pub(crate) fn heed_inputs(&self) {
-        for value in &self.inputs {
-            if let Err(trouble) = objects::whole_path(self.engine, &value.content) {
-                trouble.heed(self.engine);
-            }
-        }
-    }
-
     /// The first input whose file is not what it was when the process began.
     pub(crate) fn changed_input(&self) -> Option<usize> {
         let is_changed = |value: &Value<Handle>| {

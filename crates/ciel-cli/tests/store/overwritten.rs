@@ -62,6 +62,45 @@ fn command_that_overwrites_its_input_in_place_fails_by_name() {
     }
 }
 
+/// The first task that ended after the overwriting failed, and the object was not known any more;
+/// others that had read other bytes meanwhile ended well, and their results were kept.
+#[test]
+fn every_command_that_read_an_overwritten_input_meanwhile_fails() {
+    let job = format!(
+        "made = spawn_exec(\"shell\", {{\"command\": \"yes as made | head -c 2000\"}}, 1)[0];\n\
+         x = text(made);\n\
+         bad = spawn_exec(\"shell\", {{\"command\": \"until test -e begun; do sleep 0.01; done; \
+         F={UNPROTECTED}{{in.text}}; chmod u+w $F; printf X | dd of=$F bs=1 seek=7 conv=notrunc\", \
+         \"inputs\": {{\"text\": made}}}}, 1, {{\"name\": \"bad\"}})[0];\n\
+         reader = spawn_exec(\"shell\", {{\"command\": \"echo > begun; \
+         while test -e {{in.text}}; do sleep 0.01; done; echo read\", \
+         \"inputs\": {{\"text\": made}}}}, 1, {{\"name\": \"reader\"}})[0];\n\
+         print(text(reader));\n"
+    );
+    for durable in ["process", "never"] {
+        let place = Place::new();
+        let ended = place.script(&["-k", "-j2", "--durable", durable], &job);
+        assert_eq!(
+            (ended.code, &*ended.stdout),
+            (Some(1), ""),
+            "{}",
+            ended.stderr
+        );
+        let failed = |name: &str| {
+            let lines = ended.stderr.lines().filter(|line| line.contains(name));
+            lines
+                .filter(|line| line.contains("its input \"text\" was overwritten"))
+                .count()
+        };
+        assert_eq!(
+            [failed("bad@"), failed("reader@")],
+            [1, 1],
+            "{}",
+            ended.stderr
+        );
+    }
+}
+
 /// The bytes are what counts.
 #[test]
 fn command_that_writes_the_same_bytes_to_its_input_is_forgiven_in_a_recorded_run() {

@@ -103,8 +103,8 @@ pub(crate) enum StagedContent {
 
 impl Request {
     /// Whether it only says what has happened, and no file is read because of it that may be
-    /// another by the time: then it may lie until a batch is kept.
-    pub(crate) fn may_lie(&self) -> bool {
+    /// another by the time: then it may wait until a batch is kept.
+    pub(crate) fn is_deferrable(&self) -> bool {
         match self {
             Request::Find(_) | Request::Compare(_) | Request::Close => false,
             Request::Begun(query) => reads_no_file(query),

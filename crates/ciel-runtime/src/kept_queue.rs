@@ -1,7 +1,7 @@
 //! The queue of requests to the thread of kept results, which is woken as seldom as that allows.
 //!
-//! Most requests only say what has happened: they may lie until the thread is due to keep a batch,
-//! and to wake it for each would cost more than to keep the result. It does not know what a request
+//! Most requests only say what has happened: they are deferrable until the thread is due to keep a
+//! batch, and to wake it for each would cost more than to keep the result. It does not know what a request
 //! says. Read next: `kept`, then `keeper`.
 
 use std::collections::VecDeque;
@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use crate::kept::Request;
 
-/// Requests that may lie; with one more the thread is woken.
-const LYING_MAX: usize = 256;
+/// Requests that are deferred; with one more the thread is woken.
+const DEFERRED_MAX: usize = 256;
 
 /// The end into which anybody puts requests.
 #[derive(Clone)]
@@ -35,7 +35,7 @@ struct Shared {
 #[derive(Default)]
 struct Queue {
     requests: VecDeque<Request>,
-    /// One of them may not lie.
+    /// One of them is not deferrable.
     is_urgent: bool,
     sleep: Sleep,
     /// Nobody takes requests any more.
@@ -48,7 +48,7 @@ enum Sleep {
     /// Nothing: it works.
     #[default]
     Awake,
-    /// A request that may not lie, or the instant when it is due.
+    /// A request that is not deferrable, or the instant when it is due.
     UntilUrgent,
     /// Any request.
     UntilAny,
@@ -57,7 +57,7 @@ enum Sleep {
 impl Queue {
     /// Whether there is enough for a thread that waits for that.
     fn has(&self, wanted: Sleep) -> bool {
-        let is_urgent = self.is_urgent || self.requests.len() > LYING_MAX;
+        let is_urgent = self.is_urgent || self.requests.len() > DEFERRED_MAX;
         match wanted {
             Sleep::Awake => false,
             Sleep::UntilUrgent => is_urgent,
@@ -74,7 +74,7 @@ impl Sender {
         if queue.is_closed {
             return;
         }
-        queue.is_urgent |= !request.may_lie();
+        queue.is_urgent |= !request.is_deferrable();
         queue.requests.push_back(request);
         if queue.has(queue.sleep) {
             queue.sleep = Sleep::Awake;
@@ -86,7 +86,7 @@ impl Sender {
 
 impl Receiver {
     /// Waits until the thread has something to do, and takes all requests, in order. With an
-    /// instant those that may lie do so until then. Gives whether that has passed.
+    /// instant deferrable ones wait until then. Gives whether that has passed.
     pub(crate) fn receive(&self, taken: &mut VecDeque<Request>, due: Option<Instant>) -> bool {
         let sleep = match due {
             Some(_) => Sleep::UntilUrgent,
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    fn patient(task: u128) -> Request {
+    fn deferrable(task: u128) -> Request {
         Request::Over {
             task: Name(task),
             has_failed: false,
@@ -159,10 +159,10 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_may_lie_are_taken_in_order_when_the_thread_is_due() {
+    fn deferrable_requests_are_taken_in_order_when_the_thread_is_due() {
         let (sender, receiver) = queue();
-        sender.send(patient(1));
-        sender.send(patient(2));
+        sender.send(deferrable(1));
+        sender.send(deferrable(2));
         let mut taken = VecDeque::new();
         let due = Instant::now() + Duration::from_millis(5);
         assert!(receiver.receive(&mut taken, Some(due)));
@@ -171,12 +171,12 @@ mod tests {
     }
 
     #[test]
-    fn request_that_may_not_lie_is_taken_at_once_with_those_before_it() {
+    fn urgent_request_is_taken_at_once_with_those_before_it() {
         let (sender, receiver) = queue();
         let mut taken = VecDeque::new();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                sender.send(patient(1));
+                sender.send(deferrable(1));
                 sender.send(Request::Close);
             });
             let due = Instant::now() + Duration::from_secs(3600);
@@ -190,17 +190,17 @@ mod tests {
         let (sender, receiver) = queue();
         let mut taken = VecDeque::new();
         std::thread::scope(|scope| {
-            scope.spawn(|| sender.send(patient(3)));
+            scope.spawn(|| sender.send(deferrable(3)));
             assert!(!receiver.receive(&mut taken, None));
         });
         assert_eq!(tasks(&taken), [3]);
     }
 
     #[test]
-    fn only_so_many_requests_lie() {
+    fn only_so_many_requests_are_deferred() {
         let (sender, receiver) = queue();
-        let all = LYING_MAX as u128 + 1;
-        (0..all).for_each(|task| sender.send(patient(task)));
+        let all = DEFERRED_MAX as u128 + 1;
+        (0..all).for_each(|task| sender.send(deferrable(task)));
         let mut taken = VecDeque::new();
         let due = Instant::now() + Duration::from_secs(3600);
         assert!(!receiver.receive(&mut taken, Some(due)));
@@ -208,16 +208,16 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_to_be_read_do_not_lie() {
+    fn request_to_read_a_file_is_not_deferrable() {
         let of = |digest| Request::Read(PathBuf::from("file"), digest);
-        assert!(of(Some(Digest(1))).may_lie() && !of(None).may_lie());
+        assert!(of(Some(Digest(1))).is_deferrable() && !of(None).is_deferrable());
     }
 
     #[test]
     fn requests_after_the_end_are_dropped() {
         let (sender, receiver) = queue();
         drop(receiver);
-        sender.send(patient(1));
+        sender.send(deferrable(1));
         assert!(sender.0.lock().requests.is_empty());
     }
 }

@@ -4,6 +4,7 @@
 //! It does not know whether a mode can be had. Read next: `ciel_model::stream`, for what is chosen.
 
 use ciel_model::{ConsumerFlags, Mode, Refused, Streams, Wish, limits};
+use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
 use super::words;
@@ -17,14 +18,28 @@ const FLAGS: [&str; 3] = ["may_stream", "must_block", "no_store"];
 /// second place in the arguments is none of them; nor does a container have the descriptors of
 /// the process that starts it.
 pub(super) fn inputs(arguments: &Value, key: &str) -> Vec<usize> {
-    let places = references::all(arguments);
-    let has_one_place = |index: &usize| places.iter().filter(|it| *it == index).count() == 1;
-    let in_container = arguments.get("container").is_some_and(|it| !it.is_null());
-    let named = stream_words(arguments).into_iter();
-    let named = named.filter_map(|word| reference(&word[words::STREAM]));
-    let named = named.filter(|_| !in_container).filter(has_one_place);
-    let all = only(arguments, key).into_iter().chain(named);
+    let all = only(arguments, key)
+        .into_iter()
+        .chain(inputs_of_words(arguments));
     all.take(limits::STREAM_INPUTS_MAX).collect()
+}
+
+/// Those that words name as streams, and that are nowhere else.
+fn inputs_of_words(arguments: &Value) -> Vec<usize> {
+    let mut named: Vec<usize> = stream_words(arguments)
+        .into_iter()
+        .filter_map(|word| reference(&word[words::STREAM]))
+        .collect();
+    let in_container = arguments.get("container").is_some_and(|it| !it.is_null());
+    if named.is_empty() || in_container {
+        return Vec::new();
+    }
+    let mut places: FxHashMap<usize, usize> = FxHashMap::default();
+    for index in references::all(arguments) {
+        *places.entry(index).or_default() += 1;
+    }
+    named.retain(|index| places[index] == 1);
+    named
 }
 
 fn only(arguments: &Value, key: &str) -> Option<usize> {

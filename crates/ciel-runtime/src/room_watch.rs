@@ -46,9 +46,9 @@ impl RoomWatch {
 
     /// It may be time for a look.
     pub(crate) fn look(self: &Rc<Self>) {
-        let is_wanted = self.engine.store_bytes < u64::MAX && self.runs_anything();
+        let is_bounded = self.engine.store_bytes < u64::MAX;
         let is_time = self.next.get().is_some_and(|next| next <= Instant::now());
-        if is_wanted && is_time {
+        if is_bounded && is_time && self.runs_anything() {
             self.next.set(None);
             tokio::task::spawn_local(self.clone().measure());
         }

@@ -1,8 +1,8 @@
 //! The queue of requests to the thread of kept results, which is woken as seldom as that allows.
 //!
 //! Most requests only say what has happened: they are deferrable until the thread is due to keep a
-//! batch, and to wake it for each would cost more than to keep the result. It does not know what a request
-//! says. Read next: `kept`, then `keeper`.
+//! batch, and to wake it for each would cost more than to keep the result. It does not know what a
+//! request says. Read next: `kept`, then `keeper`.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,8 @@
 //! Standard output that is a regular file: the shell made it so, and it outlives this process.
 //!
 //! A file to which an earlier process of the run has written is compared with the output from its
-//! start, and only the rest is appended. A file with other content is not changed. A file that is
+//! start, and only the rest is appended. A file with other content is not changed. What it holds
+//! when the first byte of the run is about to be written is none of the run's. A file that is
 //! standard error, too, has messages between the output and is not compared. It does not know where
 //! the bytes come from. Read next: `sink`, for `--output`.
 
@@ -128,7 +129,8 @@ impl Redirected {
     pub fn refusal(&self) -> Option<CliError> {
         let why = self.refused.as_deref()?;
         let message = format!("standard output no longer holds the output of the run: {why}");
-        let hint = "nothing was appended to it; rerun the same command with another file";
+        let hint = "nothing was appended to it; rerun the same command with another file, which \
+                    gets the whole output, or with --new for a new run";
         Some(CliError::usage("output.differs", message).with_hint(hint))
     }
 

@@ -32,7 +32,7 @@ use crate::kept::Request;
 use crate::kept_queue;
 use crate::largest::Largest;
 use crate::layout::SCRATCH;
-use crate::observer::{Observer, Report};
+use crate::observer::{Observer, Report, keep_sinks};
 use crate::open_files::OpenFiles;
 use crate::programs::Programs;
 use crate::released::Released;
@@ -80,6 +80,8 @@ pub(crate) struct Engine {
     before: Micros,
     /// The file of released output, until the output thread takes it.
     released: Mutex<Option<Released>>,
+    /// It is known where this process shows output.
+    has_kept_sinks: AtomicBool,
     /// The ordered files of the job.
     pub(crate) files: OpenFiles,
     /// What keeps this process from going on with the run.
@@ -140,6 +142,7 @@ impl Engine {
             journal: kept.journal,
             before: core.state().now(),
             released: Mutex::new(kept.released),
+            has_kept_sinks: AtomicBool::new(false),
             files: kept.files,
             trouble: Mutex::new(None),
             history: equipment.history,
@@ -178,6 +181,18 @@ impl Engine {
     pub(crate) fn take_released(&self) -> Option<Released> {
         let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
         released.take()
+    }
+
+    /// Lets the face know again where the output of the run went. To be called before any of it
+    /// goes there; what others append to a file until then is none of the run's.
+    ///
+    /// # Errors
+    /// What the run's folder refuses.
+    pub(crate) fn keep_sinks(&self) -> Result<(), RunError> {
+        if self.journal.is_none() || self.has_kept_sinks.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        keep_sinks(&self.folder, &*self.observer)
     }
 
     /// Microseconds that the run has run, in this process and in earlier ones.

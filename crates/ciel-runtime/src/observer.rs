@@ -7,15 +7,31 @@ use std::sync::Arc;
 
 use ciel_graph::Counts;
 use ciel_model::{Failure, Label, Micros};
+use ciel_store::RunFolder;
 use serde_json::Value as Json;
+
+use crate::error::RunError;
+
+/// Lets the face know again where the output of the run went, before any of it goes there.
+///
+/// # Errors
+/// What the run's folder refuses.
+pub(crate) fn keep_sinks(folder: &RunFolder, observer: &dyn Observer) -> Result<(), RunError> {
+    let kept = folder.sinks()?;
+    let sinks = observer.sinks(kept.clone());
+    match sinks {
+        Some(sinks) if kept.as_ref() != Some(&sinks) => Ok(folder.keep_sinks(&sinks)?),
+        Some(_) | None => Ok(()),
+    }
+}
 
 /// The environment of a job. Methods are called from several threads, each in program order.
 pub trait Observer: Send + Sync {
     /// Where the output is about to go, for one who shows it in a place that outlives this process.
     ///
     /// `kept` is the value that an earlier process of this run returned here, if any; the returned
-    /// value is kept for later ones. Called once, before any output, and only for runs that can be
-    /// resumed.
+    /// value is kept for later ones. Called once, immediately before the first output, and only for
+    /// runs that can be resumed.
     fn sinks(&self, kept: Option<Vec<u8>>) -> Option<Vec<u8>> {
         kept
     }

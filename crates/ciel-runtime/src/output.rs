@@ -58,7 +58,8 @@ impl From<std::io::Error> for Closed {
 pub(crate) fn run_thread(engine: &Engine) -> Result<(), Closed> {
     let log_bytes_min = log_bytes_min();
     let mut released = engine.take_released();
-    if let Some(released) = &released {
+    if let Some(released) = released.as_ref().filter(|released| released.length() > 0) {
+        engine.keep_sinks().map_err(Closed::Inside)?;
         // The present reader has seen nothing yet, or is a file that is compared with the output.
         released.tell(|bytes| engine.observer.output(bytes))?;
     }
@@ -204,6 +205,7 @@ fn put_out(
             match sink {
                 Sink::OUTPUT => {
                     let bytes = unreleased(engine, released.as_deref_mut(), &bytes)?;
+                    engine.keep_sinks().map_err(Closed::Inside)?;
                     engine.observer.output(bytes)?;
                 }
                 sink => engine.files.take(sink, &bytes).map_err(told(engine))?,

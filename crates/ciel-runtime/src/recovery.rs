@@ -25,7 +25,6 @@ use crate::engine::Persistence;
 use crate::error::{RecoveryError, RunError};
 use crate::flat_file::FlatFileError;
 use crate::given_up::first_given_up;
-use crate::observer::Observer;
 use crate::open_files::OpenFiles;
 use crate::output::{ordered, stored};
 use crate::released::Released;
@@ -60,19 +59,6 @@ impl Begun {
             cut: None,
             lost: Vec::new(),
         }
-    }
-}
-
-/// Lets the face know again where the output of the run went, before any of it goes there.
-///
-/// # Errors
-/// What the run's folder refuses.
-pub(crate) fn keep_sinks(folder: &RunFolder, observer: &dyn Observer) -> Result<(), RunError> {
-    let kept = folder.sinks()?;
-    let sinks = observer.sinks(kept.clone());
-    match sinks {
-        Some(sinks) if kept.as_ref() != Some(&sinks) => Ok(folder.keep_sinks(&sinks)?),
-        Some(_) | None => Ok(()),
     }
 }
 

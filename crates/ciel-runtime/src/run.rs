@@ -36,7 +36,7 @@ use crate::layout::{SCRIPT_FOLDER, script_folder};
 use crate::observer::{Observer, Report};
 use crate::orphans::{self, KilledRun};
 use crate::programs::Programs;
-use crate::recovery::{Begun, begin_recorded, keep_sinks};
+use crate::recovery::{Begun, begin_recorded};
 use crate::settings::{Resume, Settings};
 use crate::tracing::Trace;
 use crate::{io_thread, keeper, key, output, retention, scripts, user_files};
@@ -103,10 +103,7 @@ pub fn run(
     folder.use_memory(settings.store_memory(key.is_some()))?;
     observer.report(Report::Started { run: &id });
     let begun = match key {
-        Some(_) => {
-            keep_sinks(&folder, &*observer)?;
-            begin_recorded(&folder, &settings, orders.clone())?
-        }
+        Some(_) => begin_recorded(&folder, &settings, orders.clone())?,
         None => Begun::unrecorded(&settings),
     };
     tell_of_recovery(&*observer, &id, &begun);

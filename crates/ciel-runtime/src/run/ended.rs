@@ -18,8 +18,8 @@ use crate::cleanup::clear_folder;
 use crate::death;
 use crate::engine::Engine;
 use crate::error::{RecoveryError, RunError};
-use crate::observer::{Observer, Report};
-use crate::recovery::{keep_sinks, open_released, verify};
+use crate::observer::{Observer, Report, keep_sinks};
+use crate::recovery::{open_released, verify};
 
 /// How a run ended.
 #[derive(Serialize, Deserialize)]

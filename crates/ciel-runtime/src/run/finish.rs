@@ -159,6 +159,7 @@ fn settle_files(engine: &Engine, is_whole: bool) -> Result<(), RunError> {
 /// Shows the end of a job, with its result if it has one. If the run is resumed before it is marked
 /// as ended, the end is shown again.
 fn tell_end(engine: &Engine, result: Option<&Json>) -> Result<(), RunError> {
+    engine.keep_sinks()?;
     let told = result.map_or(Ok(()), |result| engine.observer.result(result));
     let told = told.or_else(|error| match error.kind() {
         std::io::ErrorKind::BrokenPipe => Ok(()),

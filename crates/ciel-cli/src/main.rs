@@ -9,6 +9,7 @@ mod amounts;
 mod carry;
 mod clean;
 mod cli_error;
+mod closed_streams;
 mod code_now;
 mod display;
 mod doctor;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use ciel_unmodified::{Ordered, Route, UnmodifiedError};
 
 use crate::cli_error::CliError;
+use crate::closed_streams;
 use crate::options::{OrderedOptions, OrderedRoute};
 
 /// Exit code if the supervision failed, as `env` and `timeout` have it for their own failures.
@@ -18,6 +19,10 @@ const NOT_EXECUTABLE: u8 = 126;
 
 /// Runs the command; exits with its status.
 pub fn run(options: OrderedOptions) -> Result<ExitCode, CliError> {
+    closed_streams::keep_closed().map_err(|error| {
+        let message = format!("cannot pass on closed standard streams: {error}");
+        CliError::usage("ordered.system", message).with_exit(OWN_FAILURE)
+    })?;
     let ordered = Ordered {
         command: options.command,
         files: options.file,

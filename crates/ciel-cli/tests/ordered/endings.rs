@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};
 
 use super::support::{Place, kill, parent_of, until, until_true};
-use super::{command, fifos, may_intercept, ordered};
+use super::{command, fifos, may_intercept, ordered, plain};
 
 #[test]
 fn status_is_that_of_the_command() {
@@ -249,5 +249,62 @@ fn killed_child_leaves_a_prefix_of_its_output_in_its_place() {
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
         "begun\nnext\nlast\n"
+    );
+}
+
+/// The standard library opens `/dev/null` for what is closed: output was lost with status 0.
+#[test]
+fn closed_standard_output_is_an_error_unless_nothing_is_printed() {
+    let place = Place::new();
+    for (command, code, message) in [
+        (
+            "echo x",
+            125,
+            "error: cannot write standard output: Bad file descriptor",
+        ),
+        ("echo said >&2; exit 3", 3, "said\n"),
+    ] {
+        let script = format!(
+            "exec {} ordered -- sh -c '{command}' >&-",
+            super::support::CIEL
+        );
+        let output = plain(&place, &["sh", "-c", &script]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{command}: {stderr}");
+        assert!(stderr.starts_with(message), "{stderr}");
+    }
+}
+
+/// A command that read closed standard input found its end, and ended well.
+#[test]
+fn command_reads_closed_standard_input_as_without_us() {
+    let place = Place::new();
+    let [ours, theirs] = ["exec \"$CIEL\" ordered -- cat", "exec cat"].map(|words| {
+        let mut shell = place.program("sh".as_ref());
+        shell.env("CIEL", super::support::CIEL);
+        shell
+            .args(["-c", &format!("{words} <&-")])
+            .output()
+            .unwrap()
+    });
+    assert_eq!(
+        (ours.status.code(), theirs.status.code()),
+        (Some(1), Some(1))
+    );
+    let said = String::from_utf8_lossy(&ours.stderr);
+    assert!(said.contains("Bad file descriptor"), "{said}");
+    assert!(theirs.stderr.starts_with(&ours.stderr), "{said}");
+}
+
+/// What is dropped without us is dropped with us, and the command continues.
+#[test]
+fn messages_to_closed_standard_error_are_dropped() {
+    let place = Place::new();
+    let ciel = super::support::CIEL;
+    let script = format!("exec {ciel} ordered -- sh -c 'ls no-such-file; echo x' 2>&-");
+    let output = plain(&place, &["sh", "-c", &script]);
+    assert_eq!(
+        (output.status.code(), &*output.stdout),
+        (Some(0), &b"x\n"[..])
     );
 }

@@ -46,19 +46,15 @@ impl Births {
 
     /// Whether a start whose child will have that parent is the only one.
     pub(crate) fn only_under(&self, visible_parent: u32) -> Option<Birth> {
-        let under = |birth: &&Birth| birth.visible_parent == visible_parent;
-        let mut births = self.waiting.values().filter(under);
-        let first = births.next().copied();
+        let mut births = self.under(visible_parent);
+        let first = births.next();
         first.filter(|_| births.next().is_none())
     }
 
-    /// The first start whose child will have that parent, of the threads that `is_of` accepts.
-    pub(crate) fn first_under(
-        &self,
-        visible_parent: u32,
-        is_of: impl Fn(u32) -> bool,
-    ) -> Option<Birth> {
-        self.find(|birth| birth.visible_parent == visible_parent && is_of(birth.thread))
+    /// The starts whose children will have that parent, in their order.
+    pub(crate) fn under(&self, visible_parent: u32) -> impl Iterator<Item = Birth> {
+        let births = self.waiting.values().copied();
+        births.filter(move |birth| birth.visible_parent == visible_parent)
     }
 
     /// The start is done: its child is known, or it failed.
@@ -100,15 +96,13 @@ mod tests {
     }
 
     #[test]
-    fn two_starts_under_one_parent_need_the_thread() {
+    fn two_starts_under_one_parent_are_told_apart_by_their_threads() {
         let mut births = Births::default();
         births.add(birth(7, 7, 1));
         assert_eq!(births.only_under(7), Some(birth(7, 7, 1)));
         births.add(birth(7, 8, 2));
         assert_eq!(births.only_under(7), None);
-        assert_eq!(
-            births.first_under(7, |thread| thread == 8),
-            Some(birth(7, 8, 2))
-        );
+        assert!(births.under(7).eq([birth(7, 7, 1), birth(7, 8, 2)]));
+        assert_eq!(births.under(8).next(), None);
     }
 }

@@ -122,6 +122,9 @@ impl UnmodifiedError {
     }
 }
 
+/// What is done when `/proc` is read.
+pub(crate) const LOOKING: &str = "look at a process";
+
 /// Names the act of a failed call to the system.
 pub(crate) trait Naming<T> {
     /// The error as one of this crate.

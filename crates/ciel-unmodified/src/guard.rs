@@ -59,11 +59,13 @@ fn keep_watch(signals: &Signals, supervisor: Pid) -> Result<u8, UnmodifiedError>
 /// Ends every process below this one and waits for them.
 pub(crate) fn end_all() {
     let own = rustix::process::getpid().as_raw_nonzero().get() as u32;
+    // What this process had open for the command is closed by now.
+    let children_of = |pid| kernel::children_of(pid).unwrap_or_default();
     loop {
-        let mut below = kernel::children_of(own);
+        let mut below = children_of(own);
         let mut seen = 0;
         while seen < below.len() {
-            below.extend(kernel::children_of(below[seen]));
+            below.extend(children_of(below[seen]));
             seen += 1;
         }
         for pid in below {

@@ -1,7 +1,7 @@
 //! What the system tells about a process: its descriptors, its parent, its children, its memory.
 //!
-//! Everything is read below `/proc`; a process that has gone has nothing. It does not know what the
-//! answers are for. Read next: `supervisor`.
+//! Everything is read below `/proc`; a process that has gone has nothing, and that no more files
+//! can be opened is an error. It does not know what the answers are for. Read next: `supervisor`.
 
 use std::fs;
 use std::io::{self, Read};
@@ -21,8 +21,19 @@ pub(crate) struct PipeEnd {
 }
 
 /// All descriptors of the process that are ends of pipes.
-pub(crate) fn pipe_ends(pid: u32) -> Vec<PipeEnd> {
-    read_pipe_ends(pid).unwrap_or_default()
+pub(crate) fn pipe_ends(pid: u32) -> io::Result<Vec<PipeEnd>> {
+    unless_gone(read_pipe_ends(pid)).map(Option::unwrap_or_default)
+}
+
+/// What was read, or nothing where the process has gone.
+fn unless_gone<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Ok(read) => Ok(Some(read)),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => Err(error),
+            _ => Ok(None),
+        },
+    }
 }
 
 fn read_pipe_ends(pid: u32) -> io::Result<Vec<PipeEnd>> {
@@ -59,11 +70,11 @@ fn pipe_of(target: &[u8]) -> Option<u64> {
 }
 
 /// Whether programs that the process starts do not have this descriptor.
-pub(crate) fn closes_on_exec(pid: u32, number: RawFd) -> bool {
-    let text = read_text(&format!("/proc/{pid}/fdinfo/{number}")).unwrap_or_default();
+pub(crate) fn closes_on_exec(pid: u32, number: RawFd) -> io::Result<bool> {
+    let text = read_text(&format!("/proc/{pid}/fdinfo/{number}"))?.unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
-    flags.is_some_and(|flags| flags & libc::O_CLOEXEC != 0)
+    Ok(flags.is_some_and(|flags| flags & libc::O_CLOEXEC != 0))
 }
 
 /// Whose a thread is, and who has started that process.
@@ -76,40 +87,40 @@ pub(crate) struct Kin {
 }
 
 /// The kin of a thread.
-pub(crate) fn kin_of(thread: u32) -> Option<Kin> {
-    let text = begin_of_status(thread)?;
-    Some(Kin {
-        process: field(&text, "Tgid:")?.parse().ok()?,
-        parent: field(&text, "PPid:")?.parse().ok()?,
-    })
+pub(crate) fn kin_of(thread: u32) -> io::Result<Option<Kin>> {
+    let text = unless_gone(begin_of_status(thread))?.unwrap_or_default();
+    let number = |name| field(&text, name)?.parse().ok();
+    let kin = number("Tgid:").zip(number("PPid:"));
+    Ok(kin.map(|(process, parent)| Kin { process, parent }))
 }
 
 /// The first fields of a thread's status, by one read: a start of a process waits for it.
-fn begin_of_status(thread: u32) -> Option<String> {
+fn begin_of_status(thread: u32) -> io::Result<String> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let path = format!("/proc/{thread}/status");
-    let file = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
+    let file = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
     let mut bytes = [0; TEXT_BYTES];
-    let count = rustix::io::read(&file, &mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes[..count]).into_owned())
+    let count = rustix::io::read(&file, &mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes[..count]).into_owned())
 }
 
 /// The bits that the process takes from the mode of files that it creates.
-pub(crate) fn mask_of(pid: u32) -> Option<u32> {
-    let text = read_text(&format!("/proc/{pid}/status"))?;
-    u32::from_str_radix(field(&text, "Umask:")?, 8).ok()
+pub(crate) fn mask_of(pid: u32) -> io::Result<Option<u32>> {
+    let text = read_text(&format!("/proc/{pid}/status"))?.unwrap_or_default();
+    Ok(field(&text, "Umask:").and_then(|mask| u32::from_str_radix(mask, 8).ok()))
 }
 
 /// Whether a process has the user and the groups of this one, so that both may open the same files.
-pub(crate) fn has_own_user(pid: u32) -> bool {
-    let user = user_of(&pid.to_string());
-    user.is_some() && user == user_of("self")
+pub(crate) fn has_own_user(pid: u32) -> io::Result<bool> {
+    let user = user_of(&pid.to_string())?;
+    Ok(user.is_some() && user == user_of("self")?)
 }
 
-fn user_of(process: &str) -> Option<[String; 3]> {
-    let text = read_text(&format!("/proc/{process}/status"))?;
-    let value = |name| Some(field(&text, name)?.to_owned());
-    Some([value("Uid:")?, value("Gid:")?, value("Groups:")?])
+fn user_of(process: &str) -> io::Result<Option<[String; 3]>> {
+    let text = read_text(&format!("/proc/{process}/status"))?.unwrap_or_default();
+    let user = ["Uid:", "Gid:", "Groups:"].map(|name| field(&text, name));
+    let is_whole = user.iter().all(Option::is_some);
+    Ok(is_whole.then(|| user.map(|value| value.unwrap_or_default().to_owned())))
 }
 
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
@@ -120,10 +131,11 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 /// A text below `/proc`, in few reads: its length is not known before. The names of programs in it
 /// are any bytes.
-fn read_text(path: &str) -> Option<String> {
+fn read_text(path: &str) -> io::Result<Option<String>> {
     let mut text = Vec::with_capacity(TEXT_BYTES);
-    fs::File::open(path).ok()?.read_to_end(&mut text).ok()?;
-    Some(String::from_utf8_lossy(&text).into_owned())
+    let read = fs::File::open(path).and_then(|mut file| file.read_to_end(&mut text));
+    let read = unless_gone(read)?;
+    Ok(read.map(|_| String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// Bytes that most texts below `/proc` fit in.
@@ -131,22 +143,23 @@ const TEXT_BYTES: usize = 4096;
 
 /// The children that a thread has started, in the order of their starts. Those that have ended and
 /// were not waited for are among them.
-pub(crate) fn children_of_thread(pid: u32, thread: u32) -> Vec<u32> {
+pub(crate) fn children_of_thread(pid: u32, thread: u32) -> io::Result<Vec<u32>> {
     let path = format!("/proc/{pid}/task/{thread}/children");
-    let text = read_text(&path).unwrap_or_default();
-    text.split(' ').filter_map(|pid| pid.parse().ok()).collect()
+    let text = read_text(&path)?.unwrap_or_default();
+    Ok(text.split(' ').filter_map(|pid| pid.parse().ok()).collect())
 }
 
 /// The children of all threads of a process.
-pub(crate) fn children_of(pid: u32) -> Vec<u32> {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return Vec::new();
+pub(crate) fn children_of(pid: u32) -> io::Result<Vec<u32>> {
+    let Some(threads) = unless_gone(fs::read_dir(format!("/proc/{pid}/task")))? else {
+        return Ok(Vec::new());
     };
     let names = threads.filter_map(|thread| thread.ok()?.file_name().into_string().ok());
-    let threads = names.filter_map(|name| name.parse().ok());
-    threads
-        .flat_map(|thread| children_of_thread(pid, thread))
-        .collect()
+    let mut children = Vec::new();
+    for thread in names.filter_map(|name| name.parse().ok()) {
+        children.extend(children_of_thread(pid, thread)?);
+    }
+    Ok(children)
 }
 
 /// A text of a process that ends with a zero byte, at most `limit` bytes of it.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, CWD, Mode, OFlags};
 
-use crate::error::{Naming, UnmodifiedError};
+use crate::error::{LOOKING, Naming, UnmodifiedError};
 use crate::kernel;
 use crate::limits::PATH_BYTES_MAX;
 use crate::listener::{Call, Given};
@@ -112,9 +112,10 @@ impl Supervisor {
         let key = self.key_of(pid);
         let stream = self.stream_of(path);
         self.drain(key)?;
-        let appending = named.open.filter(|open| {
-            open.is_serial_append() && kernel::has_own_user(pid) && may_append(path, *open)
-        });
+        let is_own = kernel::has_own_user(pid).naming(LOOKING)?;
+        let appending = named
+            .open
+            .filter(|open| is_own && open.is_serial_append() && may_append(path, *open));
         match appending {
             Some(open) => self.open_for_appending(call, pid, path, open)?,
             None => self.outputs.await_turn(key, stream, Turn::Proceed(call)),
@@ -161,7 +162,7 @@ impl Supervisor {
         open: Flags,
     ) -> Result<(), UnmodifiedError> {
         let (key, stream) = (self.key_of(pid), self.stream_of(path));
-        let mask = kernel::mask_of(pid).unwrap_or(0);
+        let mask = kernel::mask_of(pid).naming(LOOKING)?.unwrap_or(0);
         let opening = Opening {
             path: path.to_owned(),
             created_with: open.has(libc::O_CREAT).then_some(open.mode & !mask),

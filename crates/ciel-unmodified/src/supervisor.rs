@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, WaitStatus};
 
 use crate::births::Births;
-use crate::error::{Naming, UnmodifiedError};
+use crate::error::{LOOKING, Naming, UnmodifiedError};
 use crate::files::OrderedFiles;
 use crate::limits::TRANSFER_BYTES_MAX;
 use crate::listener::Listener;
@@ -238,7 +238,8 @@ impl Supervisor {
     fn settle_orphans(&mut self, parent: u32) -> Result<(), UnmodifiedError> {
         while let Some(birth) = self.births.of_process(parent) {
             let own = rustix::process::getpid().as_raw_nonzero().get() as u32;
-            let mut orphans = kernel::children_of(own).into_iter();
+            let orphans = kernel::children_of(own).naming(LOOKING)?;
+            let mut orphans = orphans.into_iter();
             let unknown = orphans.find(|pid| self.is_unknown(*pid));
             self.births.remove(birth.child);
             match unknown {

@@ -4,7 +4,7 @@
 //! calls on ordered files are in `named`. It does not know how calls are stopped (`filter`).
 
 use crate::births::Birth;
-use crate::error::{Naming, UnmodifiedError};
+use crate::error::{LOOKING, Naming, UnmodifiedError};
 use crate::kernel::{self, Kin};
 use crate::listener::{Call, Given};
 use crate::named;
@@ -48,12 +48,12 @@ impl Supervisor {
     fn caller(&mut self, call: Call) -> Result<Option<u32>, UnmodifiedError> {
         let mut pid = call.thread;
         if !self.running.contains_key(&pid) {
-            let Some(kin) = kernel::kin_of(call.thread) else {
+            let Some(kin) = kernel::kin_of(call.thread).naming(LOOKING)? else {
                 return Ok(None);
             };
             pid = kin.process;
             if !self.running.contains_key(&pid) {
-                let Some(birth) = self.birth_of(kin) else {
+                let Some(birth) = self.birth_of(kin)? else {
                     return Ok(None);
                 };
                 self.births.remove(birth.child);
@@ -65,11 +65,18 @@ impl Supervisor {
     }
 
     /// The start of a process that makes its first call.
-    fn birth_of(&self, kin: Kin) -> Option<Birth> {
+    fn birth_of(&self, kin: Kin) -> Result<Option<Birth>, UnmodifiedError> {
         let Kin { process, parent } = kin;
-        let has_started = |thread| kernel::children_of_thread(parent, thread).contains(&process);
-        let only = self.births.only_under(parent);
-        only.or_else(|| self.births.first_under(parent, has_started))
+        if let Some(only) = self.births.only_under(parent) {
+            return Ok(Some(only));
+        }
+        for birth in self.births.under(parent) {
+            let started = kernel::children_of_thread(parent, birth.thread).naming(LOOKING)?;
+            if started.contains(&process) {
+                return Ok(Some(birth));
+            }
+        }
+        Ok(None)
     }
 
     /// Gives a new process pipes of its own for all those that it has inherited.
@@ -84,7 +91,7 @@ impl Supervisor {
         process.has_arrived = true;
         let key = process.key;
         let mut writers = Vec::new();
-        for end in kernel::pipe_ends(pid) {
+        for end in kernel::pipe_ends(pid).naming(LOOKING)? {
             let Some(segment) = self.segments.get(end.pipe) else {
                 continue;
             };
@@ -96,9 +103,11 @@ impl Supervisor {
             }
             let writer = writers.iter().find(|(known, _)| *known == stream);
             let (_, writer) = writer.expect("each stream has a pipe by now");
+            let closes_on_exec =
+                end.number > 2 && kernel::closes_on_exec(pid, end.number).naming(LOOKING)?;
             let given = Given {
                 fd: std::os::fd::AsFd::as_fd(writer),
-                closes_on_exec: end.number > 2 && kernel::closes_on_exec(pid, end.number),
+                closes_on_exec,
             };
             if let Some(listener) = &self.listener {
                 let replaced = listener.replace(call, &given, end.number);
@@ -121,7 +130,10 @@ impl Supervisor {
         };
         let visible_parent = match flags & libc::CLONE_PARENT as u64 {
             0 => pid,
-            _ => kernel::kin_of(pid).map_or(pid, |kin| kin.parent),
+            _ => {
+                let kin = kernel::kin_of(pid).naming(LOOKING)?;
+                kin.map_or(pid, |kin| kin.parent)
+            }
         };
         self.births.add(Birth {
             parent: pid,
@@ -143,6 +155,7 @@ impl Supervisor {
             true => kernel::children_of_thread(pid, thread),
             false => kernel::children_of(birth.visible_parent),
         };
+        let children = children.naming(LOOKING)?;
         match children.iter().rev().find(|pid| self.is_unknown(**pid)) {
             Some(child) => self.admit_process(*child, birth.child, false),
             None => {

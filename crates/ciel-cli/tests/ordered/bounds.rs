@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use super::support::random::number;
 use super::support::{Place, SmallDisk, skipped};
-use super::{command, fifos, may_intercept, ordered};
+use super::{command, fifos, may_intercept, ordered, plain};
 
 /// Bytes that wait for their turn in the usual run.
 const WAITING_BYTES: u64 = 64 << 20;
@@ -86,6 +86,44 @@ fn full_output_ends_the_command_and_names_the_prefix() {
     let expected = format!("it holds the first {held} bytes of the serial output");
     assert!(stderr.contains(&expected), "{stderr}");
     place.await_nobody();
+}
+
+/// With few descriptors left the status of a new process could not be read, so it was taken for one
+/// that had gone: it shared its parent's pipe, and printed where it was, with status 0.
+#[test]
+fn too_few_descriptors_are_an_error_and_never_another_order() {
+    let test = "too_few_descriptors_are_an_error_and_never_another_order";
+    if !may_intercept(test) {
+        return;
+    }
+    let place = Place::new();
+    fifos(&place, &["gate".to_owned()]);
+    let inner = "echo a; (read x < gate; echo b) & echo c; echo > gate; wait; echo d";
+    let enough = (4..32).find(|descriptors| {
+        let script = format!(
+            "ulimit -n {descriptors}; exec {} ordered --route seccomp -- sh -c '{inner}'",
+            super::support::CIEL
+        );
+        let output = plain(&place, &["sh", "-c", &script]);
+        place.expect_nobody(&script);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let printed = String::from_utf8_lossy(&output.stdout);
+        if output.status.success() {
+            assert_eq!(printed, "a\nb\nc\nd\n", "{descriptors}: {stderr}");
+            return true;
+        }
+        assert!(
+            stderr.contains("Too many open files"),
+            "{descriptors}: {stderr}"
+        );
+        assert_eq!(output.status.code(), Some(125), "{descriptors}: {stderr}");
+        assert!(
+            "a\nb\nc\nd\n".starts_with(&*printed),
+            "{descriptors}: {printed}"
+        );
+        false
+    });
+    assert!(enough.is_some());
 }
 
 #[test]

@@ -229,6 +229,10 @@ impl CommandObserver {
 }
 
 impl Observer for CommandObserver {
+    fn shows_progress(&self) -> bool {
+        self.json || locked(&self.talk).shows_progress()
+    }
+
     fn sinks(&self, kept: Option<Vec<u8>>) -> Option<Vec<u8>> {
         let mut output = locked(&self.output);
         let (redirected, sinks) = redirected::take_up(kept, output.file.is_none());

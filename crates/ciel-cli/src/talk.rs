@@ -26,6 +26,11 @@ impl Talk {
         }
     }
 
+    /// Whether there may be a progress line.
+    pub fn shows_progress(&self) -> bool {
+        self.progress
+    }
+
     /// Writes data to standard output, which is a terminal.
     pub fn data(&mut self, bytes: &[u8]) -> io::Result<()> {
         let ends_line = bytes.last().is_none_or(|byte| *byte == b'\n');

@@ -295,6 +295,11 @@ impl Journal {
         self.shared().failure()
     }
 
+    /// The journal's folder.
+    pub fn folder(&self) -> &Path {
+        self.shared().disk.path()
+    }
+
     /// The journal's folder, if somebody has removed it or all that was in it: what is written goes
     /// into files without a name.
     pub fn removed(&self) -> Option<PathBuf> {

@@ -6,6 +6,7 @@
 
 mod people;
 mod spawns;
+mod stirring;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -36,6 +37,8 @@ use crate::script::Script;
 use crate::sources::Sources;
 use crate::stopped_commands::StoppedCommands;
 use crate::turns::{Pace, ThreadState, Turns};
+
+use self::stirring::Stirring;
 
 /// Work that has a thread's place and waits for its thread.
 pub(crate) enum Due {
@@ -115,6 +118,7 @@ pub(crate) struct Core {
     kept: kept_queue::Sender,
     /// Tasks that take part in kept results and have spawned, and what those have spawned.
     followed: FxHashSet<Name>,
+    stirring: Stirring,
 }
 
 impl Core {
@@ -153,6 +157,7 @@ impl Core {
             kept,
             reruns: Reruns::default(),
             followed: FxHashSet::default(),
+            stirring: Stirring::default(),
         }
     }
 
@@ -186,6 +191,7 @@ impl Core {
 
     /// Submits an event, performs its effects, and returns the reply.
     pub(crate) fn ask(&mut self, now: Micros, event: impl Into<Event>, caller: Caller) -> Reply {
+        self.stir();
         let event = event.into();
         let speaker = speaker_of(&event);
         let is_look = matches!(event, Event::FrontierMoved { .. });
@@ -401,7 +407,7 @@ impl Core {
         let key = ciel_ordered::StrandKey(strand.0);
         if !self.state().output().has_place(key) {
             match piece {
-                ciel_ordered::Piece::Bytes(bytes) => self.history.log(task, "stdout", &bytes),
+                ciel_ordered::Piece::Bytes(bytes) => self.log(task, "stdout", &bytes),
                 ciel_ordered::Piece::Extent(extent) => {
                     self.unplaced.push(extent);
                     self.output_ready = true;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ciel_graph::{Event, JobOutcome};
+use ciel_journal::Journal;
 use ciel_model::{Failure, FailureKind, Label, Name};
 use ciel_spawner::Cookie;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -18,6 +19,7 @@ use crate::engine::Engine;
 use crate::error::RunError;
 use crate::executors::Launch;
 use crate::interrupts::Interrupt;
+use crate::looks::{LOOKS_BETWEEN_COUNTS, Looks, Removals};
 use crate::observer::{Progress, Report};
 use crate::room_watch::RoomWatch;
 use crate::spawning::{ProcessEvent, Spawning};
@@ -27,12 +29,6 @@ use crate::{control, exports, objects, processes, room, second_runs};
 
 /// Orders that are performed together with a first one before anything else is looked at.
 const FURTHER_ORDERS_MAX: usize = 64;
-
-/// Between two looks at the progress.
-const PROGRESS_MS: u64 = 100;
-
-/// Progress reports for each update of the number of tasks in the history.
-const LOOKS_BETWEEN_COUNTS: u64 = 10;
 
 /// How the thread ended.
 pub(crate) struct Ended {
@@ -103,8 +99,9 @@ impl IoThread {
         mut orders: UnboundedReceiver<Order>,
         mut interrupts: UnboundedReceiver<Interrupt>,
     ) -> Ended {
-        let mut progress = tokio::time::interval(Duration::from_millis(PROGRESS_MS));
-        progress.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut looks = Looks::new();
+        let journal = self.engine.journal.as_ref();
+        let mut removals = Removals::of(journal.map(Journal::folder));
         let mut over = false;
         while !(over && (self.is_stalled || self.engine.lock().engine().is_quiet())) {
             let deadline = [self.deadline, self.job_deadline]
@@ -115,13 +112,18 @@ impl IoThread {
                 biased;
                 Some(Interrupt) = interrupts.recv() => self.on_interrupt(),
                 order = orders.recv() => match order {
-                    Some(order) => over |= self.perform_all(order, &mut orders),
+                    Some(order) => {
+                        looks.resume();
+                        over |= self.perform_all(order, &mut orders);
+                    }
                     None => break,
                 },
                 () = until(deadline) => self.on_deadline(),
-                _ = progress.tick() => {
+                () = removals.next() => looks.resume(),
+                () = looks.due() => {
                     self.look();
                     over |= self.watch();
+                    self.rest_if_quiet(&mut looks, removals.are_told());
                 }
             }
         }
@@ -166,12 +168,13 @@ impl IoThread {
                 tokio::task::spawn_local(async move {
                     let executor = engine.registry.find(&assignment.descriptor.executor);
                     match executor.launch() {
-                        Launch::Release(_) => exports::run(engine, assignment).await,
+                        Launch::Release(_) => exports::run(engine.clone(), assignment).await,
                         Launch::Command(_) | Launch::Worker(_) | Launch::Coroutine(_) => {
-                            processes::run(engine, spawning, assignment).await
+                            processes::run(engine.clone(), spawning, assignment).await
                         }
                     }
                     drop(watched);
+                    engine.lock().stir();
                 });
             }
             Order::StopProcess(attempt) => {
@@ -301,6 +304,19 @@ impl IoThread {
         };
         self.engine.lock().ending.get_or_insert(ending);
         true
+    }
+
+    /// Looks no more until something happens, if nothing has for long and nothing else is to be
+    /// seen: the progress by people, what processes write to a bounded disk.
+    fn rest_if_quiet(&self, looks: &mut Looks, removals_are_told: bool) {
+        let is_looked_at = self.engine.observer.shows_progress()
+            || self.room_watch.is_wanted()
+            || !(removals_are_told || self.engine.journal.is_none());
+        let mut core = self.engine.lock();
+        let has_happened = core.take_happened();
+        if looks.is_quiet(has_happened) && !is_looked_at && core.leave_unwatched() {
+            looks.rest();
+        }
     }
 
     /// Reports progress, and writes the history.

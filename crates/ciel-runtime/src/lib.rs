@@ -44,6 +44,7 @@ pub mod kept_results;
 mod key;
 mod largest;
 mod layout;
+mod looks;
 mod moments;
 mod objects;
 mod observer;

@@ -58,6 +58,11 @@ pub trait Observer: Send + Sync {
     /// absent when they come in serial order.
     fn error_output(&self, task: Option<&Label>, bytes: &[u8]);
 
+    /// Whether reports of progress are shown. If not, none come while nothing happens.
+    fn shows_progress(&self) -> bool {
+        true
+    }
+
     /// A report that may interest users.
     fn report(&self, report: Report<'_>);
 }
@@ -77,7 +82,7 @@ pub enum Report<'a> {
         /// Tasks that had finished before and are not rerun.
         committed: u64,
     },
-    /// Where the job stands; at most ten times a second.
+    /// Where the job stands; ten times a second, or less often.
     Progress(&'a Progress),
     /// An attempt failed and is retried.
     AttemptFailed {

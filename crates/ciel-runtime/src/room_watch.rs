@@ -46,12 +46,16 @@ impl RoomWatch {
 
     /// It may be time for a look.
     pub(crate) fn look(self: &Rc<Self>) {
-        let is_bounded = self.engine.store_bytes < u64::MAX;
         let is_time = self.next.get().is_some_and(|next| next <= Instant::now());
-        if is_bounded && is_time && self.runs_anything() {
+        if is_time && self.is_wanted() {
             self.next.set(None);
             tokio::task::spawn_local(self.clone().measure());
         }
+    }
+
+    /// Whether there will be a look although nothing happens.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.engine.store_bytes < u64::MAX && self.runs_anything()
     }
 
     fn runs_anything(&self) -> bool {

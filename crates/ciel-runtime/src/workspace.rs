@@ -230,7 +230,7 @@ impl<'a> TaskWorkspace<'a> {
             return String::new();
         };
         let label = &self.assignment.label;
-        self.engine.lock().history.log(label, "stdout", &end);
+        self.engine.lock().log(label, "stdout", &end);
         let last = end.len().saturating_sub(limits::ERROR_TAIL_BYTES_MAX);
         String::from_utf8_lossy(&end[last..]).into_owned()
     }

@@ -1,8 +1,9 @@
 //! The page about waiting.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
-use crate::support::{Place, done, held, shell};
+use crate::support::{Place, done, held, shell, until_true, waits};
 
 /// "A script that only decides what to do next never waits for a computation to end": with one
 /// slot, which a command has that never ends, scripts still run, and one ends the job.
@@ -71,4 +72,29 @@ fn waiting_scripts_share_as_many_threads_as_there_are_slots() {
     gate.release(1);
     let ended = live.end();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "500\n"));
+}
+
+/// "While nothing happens in a run, none of its processes wakes up": not once in two seconds. The
+/// engine looked at the run ten times a second.
+#[test]
+fn run_in_which_nothing_happens_leaves_the_machine_alone() {
+    let place = Place::new();
+    let gate = place.gate("gate");
+    let wait = shell(&format!("{}; {}; echo 7", done("begun"), held("gate")));
+    let script = format!("function asks() {{ return *{wait}; }} return *spawn(asks, []);");
+    let live = place.start_script(&["-q", "-j2"], &script);
+    place.await_file("begun");
+    let mut since = (Instant::now(), 0);
+    until_true("nothing wakes up for two seconds", || {
+        let count = place.processes().into_iter().map(waits).sum();
+        if count != since.1 {
+            since = (Instant::now(), count);
+        }
+        since.0.elapsed() >= Duration::from_secs(2)
+    });
+    gate.release(1);
+    let ended = live.end();
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "7\n"));
+    let counted = place.run(&["ps", "--all"]);
+    assert!(counted.stdout.contains("asks"), "{}", counted.stdout);
 }

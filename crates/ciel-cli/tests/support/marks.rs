@@ -39,6 +39,20 @@ pub fn peak_kib(pid: u32) -> u64 {
     field(pid, "VmHWM:").unwrap_or(0)
 }
 
+/// How often the threads of a process have waited so far: each time, something has woken them.
+pub fn waits(pid: u32) -> u64 {
+    let threads = fs::read_dir(of(pid, "task")).into_iter().flatten();
+    let status = threads
+        .flatten()
+        .map(|thread| fs::read_to_string(thread.path().join("status")));
+    let count = |status: &str| {
+        let mut lines = status.lines();
+        let line = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        line.trim().parse::<u64>().ok()
+    };
+    status.flatten().filter_map(|status| count(&status)).sum()
+}
+
 /// Sends a signal, by its name without SIG. A process that is gone already is as good.
 pub fn kill(pid: u32, name: &str) {
     let signal = match name {

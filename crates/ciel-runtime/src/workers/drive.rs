@@ -204,6 +204,6 @@ fn show(workers: &Workers, task: &Label, what: Show) {
             engine.observer.error_output(Some(task), line.as_bytes());
         }
         Show::Warning(message) => engine.warn(Some(task), &message),
-        Show::Log(stream, bytes) => engine.lock().history.log(task, stream, &bytes),
+        Show::Log(stream, bytes) => engine.lock().log(task, stream, &bytes),
     }
 }

@@ -147,7 +147,7 @@ impl Host for WorkerHost<'_> {
     }
 
     fn count_in_place(&mut self, what: &str, count: u64) {
-        self.engine().lock().in_place.add(what.into(), count);
+        self.engine().lock().count_in_place(what, count);
     }
 
     fn resident_bytes(&mut self) -> u64 {

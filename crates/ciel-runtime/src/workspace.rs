@@ -120,6 +120,11 @@ impl<'a> TaskWorkspace<'a> {
         }
     }
 
+    /// The process is about to make a file at that path of this task.
+    pub(crate) fn prepare(&self, path: &Path) {
+        self.engine.folder.scratch().prepare(path);
+    }
+
     /// Where standard output that is no output of the task is written.
     pub(crate) fn printed_path(&self) -> Result<PathBuf, Box<Failure>> {
         self.scratch("stdout")

@@ -28,6 +28,7 @@ mod removals;
 mod retained;
 pub mod run;
 pub mod scratch;
+mod spares;
 pub mod spill;
 pub mod store;
 mod unfinished;

@@ -21,6 +21,7 @@ use crate::directory::{Directory, check_name};
 use crate::error::StoreError;
 use crate::limits::SCRATCH_PURPOSE_BYTES_MAX;
 use crate::memory_folder::MemoryFolder;
+use crate::spares::Spares;
 use crate::unfinished::{self, Unfinished, Written};
 
 /// The scratch folder of a run. Any thread may use it.
@@ -30,6 +31,7 @@ pub struct Scratch {
     memory: OnceLock<Arc<MemoryFolder>>,
     names: Mutex<HashMap<(u128, u32), Vec<String>>>,
     unfinished: Unfinished,
+    spares: Spares,
     drafts: AtomicU64,
 }
 
@@ -53,6 +55,7 @@ impl Scratch {
             memory: OnceLock::new(),
             names: Mutex::default(),
             unfinished: Unfinished::default(),
+            spares: Spares::default(),
             drafts: AtomicU64::new(0),
         }
     }
@@ -72,6 +75,15 @@ impl Scratch {
             of_attempt.push(name);
         }
         Ok(path)
+    }
+
+    /// May put an empty file at a path that this answers: who is going to make one there saves the
+    /// time that a new one takes.
+    pub fn prepare(&self, path: &Path) {
+        let name = path.file_name().and_then(|name| name.to_str());
+        if let Some(name) = name.filter(|_| path.parent() == Some(self.directory.path())) {
+            self.spares.put(&self.directory, name);
+        }
     }
 
     /// Writes a file for this attempt of a task, replacing an existing one.
@@ -278,7 +290,9 @@ impl Scratch {
             .remove(&(task, attempt));
         self.unfinished.forget(task, attempt);
         for name in names.unwrap_or_default() {
-            self.directory.remove_all(&name)?;
+            if !self.spares.keep(&self.directory, &name) {
+                self.directory.remove_all(&name)?;
+            }
             if let Some(memory) = self.memory.get()
                 && memory.unreserve(&name)
             {

@@ -167,6 +167,7 @@ pub(super) fn request(
         Stdout::Output(index) => desk.output_path(index)?,
         Stdout::Printed => desk.printed_path()?,
     };
+    desk.prepare(&stdout);
     start.stdout = message::Output::Path(crate::workspace::c_string(stdout.as_os_str()));
     start.stderr = message::Output::Fd(0);
     let folder = plan.folder.as_ref();

@@ -1,0 +1,253 @@
+//! Empty files that wait for their next task.
+//!
+//! Most commands print little, so their files come and go. Some file systems look long for the
+//! inode of a new file when many were freed in the last minute: ext4 passes over each of these. A
+//! file is used again only if nobody can write to it any more, not even a process that its command
+//! has left behind. It does not know what the files are for. Read first: `scratch`.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Mutex;
+
+use rustix::fs::{FileType, Mode, OFlags, RenameFlags, Stat};
+
+use crate::directory::Directory;
+
+/// Files that wait, at most.
+const SPARES_MAX: usize = 64;
+
+/// Bytes of a file that is kept, at most: more are freed better when it goes.
+const BYTES_MAX: i64 = 64 << 10;
+
+/// A mode that a program gives a file for its own user; whoever may read it does not matter.
+const OWN: u32 = 0o600;
+const OWN_OR_RUN: u32 = 0o7711;
+
+/// `F_SETSIG` of Linux, which `libc` does not name.
+const SET_SIGNAL: libc::c_int = 10;
+
+/// The files of a folder that wait.
+#[derive(Debug, Default)]
+pub(crate) struct Spares(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    names: Vec<String>,
+    made: u64,
+}
+
+impl Spares {
+    /// Keeps a file instead of removing it, under another name. False if it is none that could be
+    /// used again: then nothing was done.
+    pub(crate) fn keep(&self, directory: &Directory, name: &str) -> bool {
+        let mut state = self.0.lock().expect("nobody panics with the names");
+        if state.names.len() >= SPARES_MAX || !empty(directory, name).unwrap_or(false) {
+            return false;
+        }
+        let spare = format!("spare-{}", state.made);
+        state.made += 1;
+        let is_kept = moved(directory, name, &spare);
+        if is_kept {
+            state.names.push(spare);
+        }
+        is_kept
+    }
+
+    /// Puts a file that waits where nothing is; without one nothing is put there.
+    pub(crate) fn put(&self, directory: &Directory, name: &str) {
+        let mut state = self.0.lock().expect("nobody panics with the names");
+        if let Some(spare) = state.names.pop()
+            && !moved(directory, &spare, name)
+        {
+            state.names.push(spare);
+        }
+    }
+}
+
+fn moved(directory: &Directory, from: &str, to: &str) -> bool {
+    let handle = directory.handle();
+    rustix::fs::renameat_with(handle, from, handle, to, RenameFlags::NOREPLACE).is_ok()
+}
+
+/// Empties a file that has one name, and that nobody else has open. False if it is no such file.
+fn empty(directory: &Directory, name: &str) -> rustix::io::Result<bool> {
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(directory.handle(), name, flags, Mode::empty())?;
+    let found = rustix::fs::fstat(&file)?;
+    if !is_usual(&found) || !is_alone(&file) {
+        return Ok(false);
+    }
+    if found.st_size > 0 {
+        rustix::fs::ftruncate(&file, 0)?;
+    }
+    Ok(true)
+}
+
+fn is_usual(found: &Stat) -> bool {
+    FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+        && found.st_mode & OWN_OR_RUN == OWN
+        && found.st_nlink == 1
+        && found.st_size <= BYTES_MAX
+}
+
+/// Whether no other descriptor of that file is open, and no mapping: the system gives a lease for
+/// writing only then. It goes with the descriptor.
+fn is_alone(file: &OwnedFd) -> bool {
+    // Whoever opens the file meanwhile waits until the lease is gone, which the signal tells: one
+    // that does nothing, instead of one that ends the process.
+    control(file.as_fd(), SET_SIGNAL, libc::SIGURG)
+        && control(file.as_fd(), libc::F_SETLEASE, libc::F_WRLCK)
+}
+
+fn control(file: BorrowedFd<'_>, command: libc::c_int, argument: libc::c_int) -> bool {
+    // SAFETY: these commands take a number, and change nothing but the open file.
+    unsafe { libc::fcntl(file.as_raw_fd(), command, argument) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File, Permissions};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    use super::*;
+
+    struct Place {
+        folder: tempfile::TempDir,
+        directory: Directory,
+        spares: Spares,
+    }
+
+    impl Place {
+        fn new() -> Place {
+            let folder = tempfile::tempdir().unwrap();
+            let directory = Directory::open(folder.path()).unwrap();
+            Place {
+                folder,
+                directory,
+                spares: Spares::default(),
+            }
+        }
+
+        /// Writes a file; its inode.
+        fn write(&self, name: &str, text: &str) -> u64 {
+            let path = self.folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+            self.inode(name).unwrap()
+        }
+
+        fn inode(&self, name: &str) -> Option<u64> {
+            let found = fs::metadata(self.folder.path().join(name));
+            found.ok().map(|found| found.ino())
+        }
+
+        fn keeps(&self, name: &str) -> bool {
+            self.spares.keep(&self.directory, name)
+        }
+
+        fn put(&self, name: &str) {
+            self.spares.put(&self.directory, name);
+        }
+    }
+
+    /// Whether this file system gives leases; without them nothing is kept.
+    fn has_leases() -> bool {
+        let place = Place::new();
+        place.write("probe", "");
+        let has = place.keeps("probe");
+        if !has {
+            eprintln!("skipped: the file system of temporary files gives no leases");
+        }
+        has
+    }
+
+    #[test]
+    fn file_is_empty_when_it_is_used_again() {
+        if !has_leases() {
+            return;
+        }
+        let place = Place::new();
+        let inode = place.write("first", "text");
+        assert!(place.keeps("first"));
+        assert_eq!(place.inode("first"), None);
+        place.put("second");
+        assert_eq!(place.inode("second"), Some(inode));
+        assert_eq!(fs::read(place.folder.path().join("second")).unwrap(), b"");
+        place.put("third");
+        assert_eq!(place.inode("third"), None);
+    }
+
+    #[test]
+    fn file_that_somebody_has_open_is_not_used_again() {
+        let place = Place::new();
+        place.write("written", "text");
+        let path = place.folder.path().join("written");
+        for open in [File::open(&path), File::options().append(true).open(&path)] {
+            let open = open.unwrap();
+            assert!(!place.keeps("written"));
+            drop(open);
+        }
+        assert_eq!(fs::read(&path).unwrap(), b"text");
+    }
+
+    #[test]
+    fn file_that_is_mapped_is_not_used_again() {
+        let place = Place::new();
+        place.write("mapped", "text");
+        let path = place.folder.path().join("mapped");
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        let map = memmap2::MmapOptions::new().map_raw(&file).unwrap();
+        drop(file);
+        assert!(!place.keeps("mapped"));
+        drop(map);
+    }
+
+    #[test]
+    fn what_is_no_usual_file_is_not_used_again() {
+        let place = Place::new();
+        let path = |name: &str| place.folder.path().join(name);
+        place.write("linked", "text");
+        fs::hard_link(path("linked"), path("link")).unwrap();
+        symlink(path("linked"), path("symbolic")).unwrap();
+        fs::create_dir(path("folder")).unwrap();
+        place.write("program", "text");
+        fs::set_permissions(path("program"), Permissions::from_mode(0o755)).unwrap();
+        place.write("large", &"x".repeat(BYTES_MAX as usize + 1));
+        let pipe = Mode::RUSR | Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), pipe).unwrap();
+        let names = [
+            "linked", "link", "symbolic", "folder", "program", "large", "pipe", "none",
+        ];
+        for name in names {
+            assert!(!place.keeps(name), "{name}");
+            assert_eq!(path(name).symlink_metadata().is_ok(), name != "none");
+        }
+    }
+
+    #[test]
+    fn nothing_is_put_in_the_place_of_something() {
+        if !has_leases() {
+            return;
+        }
+        let place = Place::new();
+        place.write("first", "");
+        assert!(place.keeps("first"));
+        let there = place.write("there", "text");
+        place.put("there");
+        assert_eq!(place.inode("there"), Some(there));
+        place.put("free");
+        assert!(place.inode("free").is_some());
+    }
+
+    #[test]
+    fn only_so_many_files_wait() {
+        if !has_leases() {
+            return;
+        }
+        let place = Place::new();
+        for number in 0..=SPARES_MAX {
+            let name = number.to_string();
+            place.write(&name, "");
+            assert_eq!(place.keeps(&name), number < SPARES_MAX);
+        }
+    }
+}

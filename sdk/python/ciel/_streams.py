@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ciel._native import Tail
@@ -165,3 +165,20 @@ def install(write: Write) -> None:
     """Replaces `sys.stdout` and `sys.stderr` by streams that pass everything to `write`."""
     sys.stdout = sys.__stdout__ = StrandText(STDOUT, write)  # type: ignore[misc,assignment]
     sys.stderr = StrandText(STDERR, write)
+
+
+def joined(
+    pieces: list[bytes | tuple[str, bytes]],
+) -> Iterator[tuple[str | None, bytes]]:
+    """Runs of pieces that go to one file, or to standard output, with the path of the file."""
+    target: str | None = None
+    run: list[bytes] = []
+    for piece in pieces:
+        path, data = (None, piece) if isinstance(piece, bytes) else piece
+        if path != target and run:
+            yield target, b"".join(run)
+            run = []
+        target = path
+        run.append(data)
+    if run:
+        yield target, b"".join(run)

@@ -433,7 +433,7 @@ class WorkerProcess:
             strand.promote()
         with self._lock:
             tag, after = strand.tag, strand.next_action
-            for path, data in _joined(strand.pieces):
+            for path, data in _streams.joined(strand.pieces):
                 strand.unasked += len(data)
                 if path is not None:
                     self.connection.write_file(tag, path, data, after)
@@ -580,20 +580,3 @@ def install(process: WorkerProcess) -> None:
     _once.install(process.apart)
     os._exit = process.exit
     os.register_at_fork(after_in_child=process.on_forked)
-
-
-def _joined(
-    pieces: list[bytes | tuple[str, bytes]],
-) -> Iterator[tuple[str | None, bytes]]:
-    """Runs of pieces that go to one file, or to standard output, with the path of the file."""
-    target: str | None = None
-    run: list[bytes] = []
-    for piece in pieces:
-        path, data = (None, piece) if isinstance(piece, bytes) else piece
-        if path != target and run:
-            yield target, b"".join(run)
-            run = []
-        target = path
-        run.append(data)
-    if run:
-        yield target, b"".join(run)

@@ -1,11 +1,12 @@
 """All code that a function reaches: what its results depend on, as named pieces with digests.
 
-A piece is a function, a class, a constant, a whole module, or an installed package by its version.
-A function leads to what it names, captures and has as defaults; a class to its bases and methods; a
-container to what is in it. Each piece is looked at once in a process, and knows only what it leads
-to by name, so a change shows in the piece that has changed. Code that computes names leads to all
-of its module. It runs no code of the program but properties of its values. Read next: `_values.py`,
-`_bytecode.py`; docs/reference/python.md, "What counts as the code of a task".
+A piece is a function, a class, a constant, a whole module, an installed package by its version, or
+a setting such as the time zone. A function leads to what it names, captures and has as defaults; a
+class to its bases and methods; a container to what is in it. Each piece is looked at once in a
+process, and knows only what it leads to by name, so a change shows in the piece that has changed.
+Code that computes names leads to all of its module. It runs no code of the program but properties
+of its values. Read next: `_values.py`, `_bytecode.py`; docs/reference/python.md, "What counts as
+the code of a task".
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ciel._classes import parts_of_class
 from ciel._globals import is_empty, is_watched
 from ciel._libraries import version_of
 from ciel._project import is_project_file
+from ciel._settings import settings_asked
 from ciel._sources import Module, Source, is_module_of, source_of, whole_module
 from ciel._values import Values
 
@@ -83,6 +85,9 @@ def reached(function: Callable[..., Any], version: str | None = None) -> list[Pi
     found = {(*local.piece[:2], local.piece.digest): local.piece for _, local in others}
     if looks:
         found.update(_texts([piece, *found.values()]))
+    used = first.used.union(*(local.used for _, local in others))
+    for name, value in settings_asked(used).items():
+        found[name, "", b""] = Piece(name, "", 0, digest_of([value.encode()]))
     return [piece, *(found[key] for key in sorted(found))]
 
 

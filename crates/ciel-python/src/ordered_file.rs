@@ -193,9 +193,8 @@ fn raised(py: Python<'_>, path: &Path, error: &io::Error) -> PyErr {
         FileError::NotContinued { .. } | FileError::NotEmpty { .. } => {
             system_error(Errno::EXIST.raw_os_error(), &message, path)
         }
-        FileError::Changed { .. } | FileError::Structured { .. } => {
-            system_error(Errno::IO.raw_os_error(), &message, path)
-        }
+        FileError::Changed { .. } => system_error(Errno::STALE.raw_os_error(), &message, path),
+        FileError::Structured { .. } => system_error(Errno::IO.raw_os_error(), &message, path),
         FileError::Write { kind, .. } => system_error(number_of(*kind), &message, path),
     }
 }

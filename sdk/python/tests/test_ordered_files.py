@@ -332,6 +332,18 @@ def test_close_before_strands_have_ended_is_refused_and_can_be_repeated(tmp_path
     assert (tmp_path / "log").read_text() == "late"
 
 
+def test_file_that_somebody_else_has_changed_is_stale_when_it_is_closed(tmp_path: Path) -> None:
+    """The number was that of an error of the device, EIO."""
+    log = ciel.open(tmp_path / "log")
+    log.write("mine")
+    log.flush()
+    with open(tmp_path / "log", "a") as other:
+        other.write("theirs")
+    with pytest.raises(OSError, match="log") as stale:
+        log.close()
+    assert stale.value.errno == errno.ESTALE
+
+
 def test_second_open_of_one_file_is_refused_in_any_process(tmp_path: Path) -> None:
     with ciel.open(tmp_path / "log") as log:
         log.write("a")

@@ -37,7 +37,8 @@ struct Handle {
 #[pymethods]
 impl OrderedFile {
     /// Opens the file at `path` in the mode "global", "local" or "serial-append". It is made if
-    /// `create` says so, and emptied if `truncate` does.
+    /// `create` says so, and emptied if `truncate` does; serial append writes it as a `.cio` file
+    /// if it is `structured`.
     ///
     /// Raises ValueError for another mode, OSError if the system refuses or the file is open for
     /// serial append already.
@@ -48,6 +49,7 @@ impl OrderedFile {
         mode: &str,
         create: bool,
         truncate: bool,
+        structured: bool,
     ) -> PyResult<OrderedFile> {
         let mode = match mode {
             "global" => Mode::Global,
@@ -56,6 +58,10 @@ impl OrderedFile {
             other => return Err(PyValueError::new_err(format!("there is no mode {other:?}"))),
         };
         let options = Options::new().create(create).truncate(truncate);
+        let options = match structured {
+            true => options.structured(true),
+            false => options,
+        };
         let opened = py.detach(|| options.open(&path, mode));
         let file = opened.map_err(|error| raised(py, &path, &error))?;
         let handle = Mutex::new(Some(Handle {

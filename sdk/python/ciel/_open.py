@@ -28,6 +28,7 @@ def open(  # noqa: A001
     encoding: str = "utf-8",
     errors: str = "strict",
     exists: bool = False,
+    structured: bool = False,
 ) -> OrderedText: ...
 
 
@@ -39,6 +40,7 @@ def open(  # noqa: A001
     encoding: None,
     errors: str = "strict",
     exists: bool = False,
+    structured: bool = False,
 ) -> OrderedBytes: ...
 
 
@@ -49,6 +51,7 @@ def open(  # noqa: A001
     encoding: str | None = "utf-8",
     errors: str = "strict",
     exists: bool = False,
+    structured: bool = False,
 ) -> OrderedText | OrderedBytes:
     """Opens a file that a parallel program writes as the serial program would.
 
@@ -65,11 +68,14 @@ def open(  # noqa: A001
     The file is text, or bytes if `encoding` is `None`; `errors` is that of `str.encode`. A file
     that is there is emptied and one that is not is made, unless `exists` says that it has to be
     there and keeps what it holds: then serial append continues at its end, and the pointers of the
-    other modes are at its beginning.
+    other modes are at its beginning. With `structured` serial append makes a `.cio` file, in which
+    every byte is written once, where it stays, and of which a program that is killed leaves what
+    was in order: `ciel cat` prints it, and the other modes read it.
 
     Raises:
-        ValueError: another mode, or an encoding in which a newline is not one byte; in a task, any
-            mode but "serial-append" and any encoding but UTF-8.
+        ValueError: another mode, or an encoding in which a newline is not one byte; `structured` in
+            another mode or with `exists`; in a task, any mode but "serial-append", any encoding but
+            UTF-8, and `structured`.
         LookupError: there is no such encoding.
         OSError: the system refuses, the path is a folder, or the file is open for serial append
             already.
@@ -79,12 +85,14 @@ def open(  # noqa: A001
         raise ValueError(f"mode of {os.fsdecode(path)!r} is {mode!r}; the modes are {known}")
     if is_in_task():
         # It has the methods of both, as far as a file that is only appended to can have them.
+        if structured:
+            raise ValueError(f"{os.fsdecode(path)!r} is a file of tasks, which is never structured")
         return cast(OrderedText, _open_in_task(os.fsdecode(path), mode, encoding, errors, exists))
     if encoding is None:
-        return open_free(path, mode, exists)
+        return open_free(path, mode, exists, structured)
     # An encoding that cannot be used is found before the file is emptied.
     OrderedText.check(encoding, errors)
-    return OrderedText(open_free(path, mode, exists), encoding, errors)
+    return OrderedText(open_free(path, mode, exists, structured), encoding, errors)
 
 
 def _open_in_task(

@@ -283,13 +283,18 @@ class OrderedText(io.TextIOBase):
         return f"<ciel file {self.name!r} mode={self.mode!r} encoding={self._encoding!r}>"
 
 
-def open_free(path: Any, mode: str, exists: bool) -> OrderedBytes:
+def open_free(path: Any, mode: str, exists: bool, structured: bool) -> OrderedBytes:
     """Opens a file without an engine; by default it is made, and emptied if it is there.
 
     Raises:
-        ValueError: another mode.
+        ValueError: another mode, or one in which no structured file is written.
         OSError: the system refuses, or it is open for serial append already.
     """
     name = os.fsdecode(path)
-    native = _native.OrderedFile(name, mode, not exists, not exists)
+    if structured and (mode != "serial-append" or exists):
+        raise ValueError(
+            f"{name!r} is to be structured: such a file is written from its start, in the mode "
+            "'serial-append' and without exists=True"
+        )
+    native = _native.OrderedFile(name, mode, not exists, not exists, structured)
     return OrderedBytes(name, mode, native)

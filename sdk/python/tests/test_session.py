@@ -7,6 +7,7 @@ a way a test cannot (signals, a session left open) run as processes of their own
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import signal
 import subprocess
@@ -427,3 +428,18 @@ def test_option_that_cannot_be_is_refused_where_it_is_given(
     """Usage of the command was printed, and then `WorkerLost` raised: it ended with status 2."""
     with pytest.raises((TypeError, ValueError), match=told):
         ciel.Session(**{name: value})  # type: ignore[arg-type]
+
+
+def test_run_takes_the_options_of_a_session() -> None:
+    """Both declare them one by one for those who read signatures, so they could differ."""
+    of_run, of_session = (
+        {
+            name: (one.default, one.annotation)
+            for name, one in inspect.signature(function).parameters.items()
+            if one.kind is inspect.Parameter.KEYWORD_ONLY
+        }
+        for function in (ciel.run, ciel.Session)
+    )
+    assert of_session.pop("keep_going") == (True, "bool")
+    assert of_run.pop("keep_going") == (False, "bool")
+    assert of_run == of_session

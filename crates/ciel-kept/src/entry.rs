@@ -171,8 +171,7 @@ impl Parts {
             return Some(RerunReason::ArgumentChanged(None));
         }
         if self.code != now.code {
-            let piece = changed(&self.pieces, &now.pieces).unwrap_or_else(unknown);
-            return Some(RerunReason::CodeChanged(piece));
+            return Some(RerunReason::CodeChanged(self.changed_code(now)));
         }
         if self.payload != now.payload || self.outputs != now.outputs {
             let known = |one: &&(Arc<str>, Digest)| !self.arguments.contains(one);
@@ -186,6 +185,18 @@ impl Parts {
             Some(input) => RerunReason::InputChanged(input.name.clone()),
             None => RerunReason::ArgumentChanged(None),
         })
+    }
+
+    /// The piece of code that is another in `now`. Where the pieces of one of both are not known,
+    /// it is the function that the task runs, and no place, since the change may be anywhere.
+    fn changed_code(&self, now: &Parts) -> FunctionCode {
+        match (self.pieces.first(), now.pieces.first()) {
+            (Some(own), None) | (None, Some(own)) => FunctionCode {
+                place: Site::default(),
+                ..own.clone()
+            },
+            _ => changed(&self.pieces, &now.pieces).unwrap_or_else(unknown),
+        }
     }
 
     /// The first input of `now` whose content is not that of the same input of these, or the first

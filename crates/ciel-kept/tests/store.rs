@@ -176,6 +176,24 @@ fn miss_names_what_changed_since_the_last_result_at_the_same_position() {
     assert!(matches!(found(&kept, 3), Found::Entry(_)));
 }
 
+/// Where the pieces of one of both were not known, the first one of the other was named with its
+/// line: that of the task, wherever the change was.
+#[test]
+fn miss_without_known_pieces_names_the_function_and_no_line() {
+    let (_home, mut kept) = place();
+    kept.keep(&[small(1)], 100).unwrap();
+    let recoded = Parts {
+        code: Reached::of(vec![function("f", 3, 7)]).digest(),
+        pieces: Vec::new(),
+        ..parts(1)
+    };
+    let found = kept.find(&[recoded], Digest(1), 100).unwrap();
+    let Found::Nothing(RerunReason::CodeChanged(function)) = found else {
+        panic!("{found:?}");
+    };
+    assert_eq!((&*function.name, function.place), ("f", Site::default()));
+}
+
 #[test]
 fn held_lookups_see_one_state_while_another_process_writes() {
     let (home, mut kept) = place();

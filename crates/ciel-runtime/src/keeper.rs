@@ -14,6 +14,7 @@ mod sharing;
 mod subtrees;
 mod told;
 
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -26,8 +27,8 @@ use ciel_kept::{
     Entry, Found, IdentityWriter, KeptContent, KeptError, KeptOutput, KeptResults, Parts,
 };
 use ciel_model::{
-    Content, Descriptor, Digest, FileRead, Form, Handle, Label, Name, Reached, RerunReason,
-    TaskKey, Value,
+    Content, Descriptor, Digest, FileRead, Form, FunctionCode, Handle, Label, Name, Reached,
+    RerunReason, TaskKey, Value,
 };
 use ciel_ordered::Sink;
 use ciel_store::ObjectName;
@@ -93,6 +94,8 @@ struct Keeper<'a> {
     batch: Batch,
     /// What the tasks of this run are given and give.
     identities: IdentityWriter,
+    /// Pieces of codes that an earlier process of the run has noted.
+    pieces_before: OnceCell<FxHashMap<Digest, Vec<FunctionCode>>>,
     /// Tasks with children.
     subtrees: Subtrees,
     /// Of these, those that have ended well while others beneath them have not.
@@ -128,6 +131,7 @@ impl<'a> Keeper<'a> {
             begun: FxHashMap::default(),
             batch: Batch::default(),
             identities: IdentityWriter::new(engine.folder.history_path().join(IDENTITIES)),
+            pieces_before: OnceCell::new(),
             subtrees: Subtrees::default(),
             unresolved: FxHashMap::default(),
             begun_at: SystemTime::now(),
@@ -169,6 +173,9 @@ impl Keeper<'_> {
             &mut self.digests,
             (query, &call),
         )?;
+        if let Some(code) = parts.code.filter(|_| parts.pieces.is_empty()) {
+            parts.pieces = self.pieces_before(code);
+        }
         let trusts_times = self.engine.settings.trusts_times;
         let files = self.with_store(|store| {
             let digest_of = |path: &Path| match trusts_times {

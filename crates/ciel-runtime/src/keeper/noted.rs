@@ -8,9 +8,10 @@ use std::path::Path;
 use ciel_engine::ResultQuery;
 use ciel_kept::identities::GaveTask;
 use ciel_kept::{IdentityNote, KeptContent, KeptOutput, Parts};
-use ciel_model::{Digest, FileRead, Keeping};
+use ciel_model::{Digest, FileRead, FunctionCode, Keeping};
 
 use super::Keeper;
+use crate::kept_results;
 
 impl Keeper<'_> {
     /// A task is given this.
@@ -19,6 +20,21 @@ impl Keeper<'_> {
         self.identities
             .given(label.name.0, label.what.clone(), parts, is_marked);
         self.expect_batch();
+    }
+
+    /// The pieces of a code, as an earlier process of the run has noted them: the run's own records
+    /// have its digest alone. None where it has not.
+    pub(super) fn pieces_before(&self, code: Digest) -> Vec<FunctionCode> {
+        let read = || {
+            // What cannot be read is not known.
+            let noted = kept_results::identities(self.engine.folder.path()).unwrap_or_default();
+            let parts = noted.tasks.into_iter().map(|task| task.given.parts);
+            parts
+                .filter_map(|parts| Some((parts.code?, parts.pieces)))
+                .collect()
+        };
+        let known = self.pieces_before.get_or_init(read);
+        known.get(&code).cloned().unwrap_or_default()
     }
 
     /// The task at a place gives this.

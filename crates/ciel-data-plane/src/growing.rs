@@ -137,6 +137,10 @@ impl GrowingReader {
         self.at
     }
 
+    pub(crate) fn granularity_bytes(&self) -> u64 {
+        self.granularity_bytes
+    }
+
     pub(crate) fn file(&self) -> &File {
         &self.file
     }

@@ -157,22 +157,38 @@ fn serve(stream: &TcpStream, (token, catalogue, count): &Served) -> io::Result<(
     }
 }
 
-/// Sends an object, as far as it grows, to its end or loss.
+/// Sends an object, as far as it grows, to its end or loss; while it grows, each time when as much
+/// is new as its reader asks for.
 fn push_object(stream: &TcpStream, mut object: GrowingReader) -> io::Result<()> {
     let mut buffer = vec![0; FRAME_BYTES_MAX];
     let beat = Some(Duration::from_millis(BEAT_MS));
     loop {
         let at = object.position_bytes();
-        let look = object.progress().wait(at + 1, beat)?;
-        let new = usize::try_from(look.length.saturating_sub(at)).unwrap_or(usize::MAX);
-        if new == 0 {
-            match look.state {
-                State::Writing => send(stream, Kind::Beat, at, &[])?,
-                State::Committed => return send(stream, Kind::End, look.length, &[]),
-                State::Lost => return send(stream, Kind::Lost, at, &[]),
+        let enough = at.saturating_add(object.granularity_bytes());
+        let look = object.progress().wait(enough, beat)?;
+        match look.state {
+            State::Writing if look.length < enough => send(stream, Kind::Beat, at, &[])?,
+            State::Committed if look.length <= at => {
+                return send(stream, Kind::End, look.length, &[]);
             }
-            continue;
+            State::Lost if look.length <= at => return send(stream, Kind::Lost, at, &[]),
+            State::Writing | State::Committed | State::Lost => {
+                push_until(stream, &mut object, look.length, &mut buffer)?;
+            }
         }
+    }
+}
+
+/// Sends the bytes of an object before that one, which are there.
+fn push_until(
+    stream: &TcpStream,
+    object: &mut GrowingReader,
+    end: u64,
+    buffer: &mut [u8],
+) -> io::Result<()> {
+    while object.position_bytes() < end {
+        let at = object.position_bytes();
+        let new = usize::try_from(end - at).unwrap_or(usize::MAX);
         let wanted = new.min(buffer.len());
         let count = object.file().read_at(&mut buffer[..wanted], at)?;
         if count == 0 {
@@ -181,6 +197,7 @@ fn push_object(stream: &TcpStream, mut object: GrowingReader) -> io::Result<()> 
         send(stream, Kind::Data, at, &buffer[..count])?;
         object.advance(count as u64);
     }
+    Ok(())
 }
 
 /// Sends what comes from a direct producer. Its silence has no beats: the client waits longer.

@@ -81,6 +81,9 @@ pub const STREAM_DESCRIPTOR_FIRST: i32 = 100;
 /// Bytes that the pipe of a stream holds: few enough to stay in the cache of a core.
 pub const STREAM_PIPE_BYTES: usize = 256 << 10;
 
+/// New bytes for which the reader of a stream can wait at once.
+pub const STREAM_GRANULARITY_BYTES_MAX: u64 = 1 << 48;
+
 /// Bytes of a stream that are copied before others get a turn.
 pub const STREAM_COPY_BYTES_MAX: usize = 1 << 20;
 

@@ -51,13 +51,18 @@ pub struct ConsumerFlags {
     pub no_store: bool,
 }
 
-/// What a consumer wishes: the mode that follows from the flags of both ends, or one by name.
+/// What a consumer wishes: the mode that follows from the flags of both ends, or one by name; and
+/// how much is to be new when it is woken.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Wish {
     /// The mode that [`Mode::choose`] gives.
     Flags(ConsumerFlags),
     /// This mode, whatever the flags are.
     Named(Mode),
+    /// So many new bytes at least while there will be more, at most
+    /// [`STREAM_GRANULARITY_BYTES_MAX`](crate::limits::STREAM_GRANULARITY_BYTES_MAX); it may stand
+    /// beside a wish for the mode (ciel-programming-models §6.1).
+    Granularity(u64),
 }
 
 /// What a task says of the streams that it writes and reads.
@@ -69,8 +74,8 @@ pub struct Streams {
     pub single_consumer: bool,
     /// The mode for readers that wish for none.
     pub mode: Option<Mode>,
-    /// What it wishes for as a reader, by the index of its input; of inputs that are not here, what
-    /// their producers say.
+    /// What it wishes for as a reader, by the index of its input: a mode, a granularity, or both.
+    /// The mode of inputs that have none here is what their producers say.
     pub wishes: Vec<(u32, Wish)>,
 }
 
@@ -94,18 +99,30 @@ impl Streams {
     /// The mode in which this task reads that input, which is that output of a task with
     /// `producer`.
     pub fn mode_from(&self, input: u32, (producer, output): (&Streams, u32)) -> Mode {
-        let mut wishes = self.wishes.iter();
-        let wish = wishes.find(|(index, _)| *index == input);
-        let wish = wish
-            .map(|(_, wish)| *wish)
-            .or(producer.mode.map(Wish::Named));
-        let takes_what_is_given = Wish::Flags(ConsumerFlags {
-            may_stream: true,
-            must_block: true,
-            no_store: producer.single_consumer,
+        let mut wishes = self.wishes_of(input);
+        let wish = wishes.find(|wish| !matches!(wish, Wish::Granularity(_)));
+        let wish = wish.or(producer.mode.map(Wish::Named));
+        let flags = producer.flags_of(output);
+        match wish {
+            Some(wish) => wish.mode(flags),
+            None => as_given(flags),
+        }
+    }
+
+    /// New bytes after which this task is woken as the reader of that input, while there will be
+    /// more: one unless it wishes for another number.
+    pub fn granularity_of(&self, input: u32) -> u64 {
+        let mut wishes = self.wishes_of(input);
+        let wished = wishes.find_map(|wish| match wish {
+            Wish::Granularity(bytes) => Some(bytes),
+            Wish::Flags(_) | Wish::Named(_) => None,
         });
-        wish.unwrap_or(takes_what_is_given)
-            .mode(producer.flags_of(output))
+        wished.unwrap_or(1)
+    }
+
+    fn wishes_of(&self, input: u32) -> impl Iterator<Item = Wish> {
+        let wishes = self.wishes.iter();
+        wishes.filter_map(move |(index, wish)| (*index == input).then_some(*wish))
     }
 }
 
@@ -115,8 +132,19 @@ impl Wish {
         match self {
             Wish::Flags(consumer) => Mode::choose(producer, consumer),
             Wish::Named(mode) => mode,
+            Wish::Granularity(_) => as_given(producer),
         }
     }
+}
+
+/// The mode of a consumer that takes what is given.
+fn as_given(producer: ProducerFlags) -> Mode {
+    let consumer = ConsumerFlags {
+        may_stream: true,
+        must_block: true,
+        no_store: producer.single_consumer,
+    };
+    Mode::choose(producer, consumer)
 }
 
 /// A name that no mode has.

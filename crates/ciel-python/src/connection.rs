@@ -278,8 +278,8 @@ impl Connection {
 
     /// Spawns one task, as action `action`; its outputs get the handles from `handle` on. `inputs`
     /// are handles; `modes` says how each is taken: 0 by value, 1 as a reference, 2 as a stream,
-    /// with what the task wishes for as a reader in the bits above: a mode from 1, or 8 and flags.
-    /// `released` are handles that the task uses no more.
+    /// with what the task wishes for as a reader in the four bits above: a mode from 1, or 8 and
+    /// flags; then the granularity. `released` are handles that the task uses no more.
     ///
     /// Raises ValueError if `modes` is not as long as `inputs`.
     #[pyo3(signature = (
@@ -296,7 +296,7 @@ impl Connection {
         action: u64,
         handle: u32,
         line: u32,
-        modes: Option<Vec<u8>>,
+        modes: Option<Vec<u64>>,
         released: Vec<u32>,
     ) -> PyResult<()> {
         let id = self.id_of(py, definition)?;
@@ -318,7 +318,7 @@ impl Connection {
         inputs: Vec<u32>,
         after: u64,
         line: u32,
-        modes: Option<Vec<u8>>,
+        modes: Option<Vec<u64>>,
         audit: Option<AuditFields<'_>>,
     ) -> PyResult<()> {
         let id = self.id_of(py, definition)?;

@@ -23,7 +23,7 @@ pub fn descriptor(
     definition: u32,
     payload: &[u8],
     handles: &[u32],
-    modes: Option<&[u8]>,
+    modes: Option<&[u64]>,
     line: u32,
 ) -> PyResult<Descriptor> {
     Ok(Descriptor {
@@ -55,8 +55,8 @@ pub fn open_output(request: u32, output: u32, form: String, length: u64) -> Open
     }
 }
 
-fn inputs(handles: &[u32], modes: Option<&[u8]>) -> PyResult<Vec<Input>> {
-    let count = modes.map_or(handles.len(), <[u8]>::len);
+fn inputs(handles: &[u32], modes: Option<&[u64]>) -> PyResult<Vec<Input>> {
+    let count = modes.map_or(handles.len(), <[u64]>::len);
     if count != handles.len() {
         let message = format!("{} inputs, but `modes` has {count}", handles.len());
         return Err(PyValueError::new_err(message));
@@ -65,28 +65,39 @@ fn inputs(handles: &[u32], modes: Option<&[u8]>) -> PyResult<Vec<Input>> {
         let mode = modes.map_or(0, |modes| modes[place]);
         Ok(Input {
             handle: *handle,
-            mode: known::<InputMode>(i32::from(mode & 3), "mode of an input")?,
+            mode: known::<InputMode>((mode & 3) as i32, "mode of an input")?,
             wish: wish(mode >> 2)?,
         })
     };
     handles.iter().enumerate().map(input).collect()
 }
 
-/// From 8 on the lowest bits are the flags; less is a mode, and 0 is no wish.
-const FLAGS_FROM: u8 = 8;
+/// From 8 on the lowest bits are the flags; less is a mode, and 0 is no wish for a mode.
+const FLAGS_FROM: u64 = 8;
 
-fn wish(number: u8) -> PyResult<Option<StreamWish>> {
-    Ok(match number {
-        0 => None,
-        1..FLAGS_FROM => Some(StreamWish {
-            mode: known::<StreamMode>(i32::from(number), "mode of a stream")?,
+/// The bits of that; those above are the granularity in bytes.
+const WAY_BITS: u32 = 4;
+
+fn wish(number: u64) -> PyResult<Option<StreamWish>> {
+    let way = number & ((1 << WAY_BITS) - 1);
+    let granularity_bytes = number >> WAY_BITS;
+    Ok(match way {
+        0 if granularity_bytes == 0 => None,
+        0..FLAGS_FROM => Some(StreamWish {
+            mode: known::<StreamMode>(way as i32, "mode of a stream")?,
+            granularity_bytes,
             ..StreamWish::default()
         }),
         flags => Some(StreamWish {
-            mode: StreamMode::Unspecified.into(),
+            mode: match granularity_bytes > 0 && flags & 1 == 0 {
+                // Without a flag the granularity would stand alone.
+                true => StreamMode::NoStream.into(),
+                false => StreamMode::Unspecified.into(),
+            },
             may_stream: flags & 1 != 0,
             must_block: flags & 2 != 0,
             no_store: flags & 4 != 0,
+            granularity_bytes,
         }),
     })
 }

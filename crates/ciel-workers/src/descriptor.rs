@@ -66,17 +66,29 @@ fn inputs(asked: &[wire::Input]) -> Vec<(Handle, InputMode)> {
 
 /// What the task wishes for as a reader of streams; of inputs that say nothing, nothing.
 fn wishes(asked: &[wire::Input]) -> Vec<(u32, Wish)> {
-    let wish = |(index, input): (u32, &wire::Input)| {
-        let wish = input.wish.as_ref()?;
-        let flags = Wish::Flags(ConsumerFlags {
-            may_stream: wish.may_stream,
-            must_block: wish.must_block,
-            no_store: wish.no_store,
+    let wishes = (0..)
+        .zip(asked)
+        .flat_map(|(index, input): (u32, &wire::Input)| {
+            let wish = input.wish.iter();
+            wish.flat_map(wishes_in).map(move |wish| (index, wish))
         });
-        let named = mode_of(wish.mode()).map(Wish::Named);
-        Some((index, named.unwrap_or(flags)))
+    wishes.collect()
+}
+
+fn wishes_in(wish: &wire::StreamWish) -> impl Iterator<Item = Wish> {
+    let flags = ConsumerFlags {
+        may_stream: wish.may_stream,
+        must_block: wish.must_block,
+        no_store: wish.no_store,
     };
-    (0..).zip(asked).filter_map(wish).collect()
+    let bytes = wish.granularity_bytes;
+    // Whoever says nothing but a granularity leaves the mode to the producer.
+    let says_flags = flags != ConsumerFlags::default() || bytes == 0;
+    let flags = says_flags.then_some(Wish::Flags(flags));
+    let way = mode_of(wish.mode()).map(Wish::Named).or(flags);
+    let most = limits::STREAM_GRANULARITY_BYTES_MAX;
+    let granularity = (bytes > 0).then_some(Wish::Granularity(bytes.min(most)));
+    way.into_iter().chain(granularity)
 }
 
 fn check_outputs(outputs: u32) -> Result<(), Refused> {

@@ -141,6 +141,7 @@ class Future(FutureState, NoValue, Generic[T_co]):
         may_stream: bool | None = None,
         must_block: bool | None = None,
         no_store: bool | None = None,
+        granularity: int | None = None,
     ) -> Reading[bytes]: ...
     @overload
     def stream(
@@ -150,6 +151,7 @@ class Future(FutureState, NoValue, Generic[T_co]):
         may_stream: bool | None = None,
         must_block: bool | None = None,
         no_store: bool | None = None,
+        granularity: int | None = None,
     ) -> Reading[T]: ...
     def stream(
         self: Future[Any],
@@ -158,6 +160,7 @@ class Future(FutureState, NoValue, Generic[T_co]):
         may_stream: bool | None = None,
         must_block: bool | None = None,
         no_store: bool | None = None,
+        granularity: int | None = None,
     ) -> Reading[Any]:
         """What the future's task yields, or the lines of the bytes that it makes.
 
@@ -166,10 +169,12 @@ class Future(FutureState, NoValue, Generic[T_co]):
         stream is whole. Each call returns a new one, from the beginning.
 
         `mode`, or the flags, say how a task or a command reads it that is passed the stream; what
-        cannot be had is stored, and `ciel why` says so. Raises ValueError for a mode that does not
-        exist, or one beside flags, TypeError for a flag that is neither True nor False.
+        cannot be had is stored, and `ciel why` says so. `granularity` is how many new bytes it has
+        at once at least, while there will be more, if they are stored. Raises ValueError for a mode
+        that does not exist, one beside flags, or a granularity below 1, TypeError for a flag that
+        is neither True nor False.
         """
-        wish = Wish(mode, may_stream, must_block, no_store)
+        wish = Wish(mode, may_stream, must_block, no_store, granularity)
         return Reading(lambda: self._strand.source(self), self, wish)
 
     def open(self: Future[bytes]) -> BinaryIO:

@@ -496,7 +496,8 @@ class Connection:
         """Spawns a task as action `action`; its outputs get the handles from `handle` on.
 
         `modes` says how each input is taken: 0 by value, 1 as a reference, 2 as a stream. The bits
-        above the lowest two are what the task wishes for as a reader: a mode from 1, or 8 and flags.
+        above the lowest two are what the task wishes for as a reader: four bits for a mode from 1,
+        or 8 and flags, then the granularity in bytes.
         `released` are handles that the task uses no more.
         """
 

@@ -22,6 +22,8 @@ MODES = (
 
 _FLAGS = ("may_stream", "must_block", "no_store")
 _FLAGS_FROM = 8
+_WAY_BITS = 4
+_GRANULARITY_MAX = 1 << 48
 
 
 def _check(mode: str | None, flags: Mapping[str, bool]) -> None:
@@ -83,19 +85,29 @@ class Wish:
     """How a task wants to read a stream: in a mode, or in the one that follows from flags.
 
     A flag that is not named is not set. If none is, and no mode is named, the task that writes the
-    stream decides.
+    stream decides. With a `granularity` the reader has so many new bytes at once, or the rest.
     """
 
     mode: str | None = None
     may_stream: bool | None = None
     must_block: bool | None = None
     no_store: bool | None = None
+    granularity: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a mode that does not exist, or one beside flags.
+        """Raises ValueError for a mode that does not exist, one beside flags, or a granularity of
+        no bytes.
 
-        Raises TypeError for a flag that is neither True nor False.
+        Raises TypeError for a flag that is neither True nor False, and a granularity of no number.
         """
+        granularity = self.granularity
+        if granularity is not None:
+            if not isinstance(granularity, int) or isinstance(granularity, bool):
+                raise TypeError(f"granularity is a number of bytes, not {granularity!r}")
+            if not 1 <= granularity <= _GRANULARITY_MAX:
+                raise ValueError(
+                    f"granularity is from 1 to {_GRANULARITY_MAX} bytes, not {granularity}"
+                )
         _check(self.mode, self._flags)
         if self.mode is not None and self._flags:
             raise ValueError("a mode stands for all flags: name one or the others")
@@ -108,11 +120,19 @@ class Wish:
     @property
     def arguments(self) -> dict[str, Any]:
         """As the executors of commands take it; empty if it says nothing."""
-        return self._flags if self.mode is None else {"mode": self.mode}
+        given: dict[str, Any] = {**self._flags} if self.mode is None else {"mode": self.mode}
+        if self.granularity is not None:
+            given["granularity"] = self.granularity
+        return given
 
     @property
     def number(self) -> int:
-        """As a number: 0 if it says nothing, a mode from 1, and flags as bits from 8."""
+        """As a number: 0 if it says nothing; a mode from 1, or flags as bits from 8, in the lowest
+        bits, and the granularity above."""
+        return self._way | (self.granularity or 0) << _WAY_BITS
+
+    @property
+    def _way(self) -> int:
         if self.mode is not None:
             return 1 + MODES.index(self.mode)
         if not self._flags:

@@ -73,7 +73,7 @@ def _sockets(process: int) -> list[Socket]:
     found = []
     for line in Path(f"/proc/{process}/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
         words = line.split()
-        ports = [int(words[place].partition(":")[2], 16) for place in (1, 2)]
+        port, remote_port = (int(words[place].partition(":")[2], 16) for place in (1, 2))
         if words[9] in descriptors:
-            found.append(Socket(process, descriptors[words[9]], *ports, words[3]))
+            found.append(Socket(process, descriptors[words[9]], port, remote_port, words[3]))
     return found

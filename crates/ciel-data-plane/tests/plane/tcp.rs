@@ -148,3 +148,30 @@ fn consumer_that_leaves_its_pipe_or_is_stopped_ends_the_pouring() {
     stop.give().unwrap();
     assert!(!pour(&mut fetch, write_end, &stop, |_| {}).unwrap());
 }
+
+#[test]
+fn server_sends_a_growing_object_when_as_much_is_new_as_its_reader_asks_for() {
+    let token = Token::random().unwrap();
+    let mut object = growing();
+    let reader = object.reader().unwrap().with_granularity(100);
+    let address = "127.0.0.1:0".parse().unwrap();
+    let server = Server::start(address, token.clone(), Arc::new(One(reader))).unwrap();
+    let mut fetch = Fetch::new(server.address(), token, "one");
+    let mut found = Vec::new();
+    for wake in 0..3 {
+        let (told, begun) = std::sync::mpsc::channel();
+        let waits = std::thread::spawn(move || {
+            told.send(()).unwrap();
+            let mut bytes = [0; 1000];
+            let count = fetch.read(&mut bytes).unwrap();
+            (fetch, count)
+        });
+        begun.recv().unwrap();
+        write(&mut object, 100 + wake, || 1).unwrap();
+        let (back, count) = waits.join().unwrap();
+        fetch = back;
+        found.push(count);
+    }
+    object.commit();
+    assert!(found.iter().all(|count| *count >= 100), "{found:?}");
+}

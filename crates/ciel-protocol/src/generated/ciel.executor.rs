@@ -378,6 +378,10 @@ pub struct StreamWish {
     /// Nobody else reads here, so the bytes need not be stored.
     #[prost(bool, tag = "4")]
     pub no_store: bool,
+    /// New bytes after which the reader is woken, while there will be more; 0 stands for one. With
+    /// neither a mode nor a flag beside it the task that writes the stream decides the mode.
+    #[prost(uint64, tag = "5")]
+    pub granularity_bytes: u64,
 }
 /// The state of the code of one function, or of a class, constant, module or package.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -8042,6 +8042,9 @@ impl serde::Serialize for StreamWish {
         if self.no_store {
             len += 1;
         }
+        if self.granularity_bytes != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.StreamWish", len)?;
         if self.mode != 0 {
             let v = StreamMode::try_from(self.mode)
@@ -8056,6 +8059,11 @@ impl serde::Serialize for StreamWish {
         }
         if self.no_store {
             struct_ser.serialize_field("noStore", &self.no_store)?;
+        }
+        if self.granularity_bytes != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("granularityBytes", ToString::to_string(&self.granularity_bytes).as_str())?;
         }
         struct_ser.end()
     }
@@ -8074,6 +8082,8 @@ impl<'de> serde::Deserialize<'de> for StreamWish {
             "mustBlock",
             "no_store",
             "noStore",
+            "granularity_bytes",
+            "granularityBytes",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -8082,6 +8092,7 @@ impl<'de> serde::Deserialize<'de> for StreamWish {
             MayStream,
             MustBlock,
             NoStore,
+            GranularityBytes,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -8107,6 +8118,7 @@ impl<'de> serde::Deserialize<'de> for StreamWish {
                             "mayStream" | "may_stream" => Ok(GeneratedField::MayStream),
                             "mustBlock" | "must_block" => Ok(GeneratedField::MustBlock),
                             "noStore" | "no_store" => Ok(GeneratedField::NoStore),
+                            "granularityBytes" | "granularity_bytes" => Ok(GeneratedField::GranularityBytes),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -8130,6 +8142,7 @@ impl<'de> serde::Deserialize<'de> for StreamWish {
                 let mut may_stream__ = None;
                 let mut must_block__ = None;
                 let mut no_store__ = None;
+                let mut granularity_bytes__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Mode => {
@@ -8156,6 +8169,14 @@ impl<'de> serde::Deserialize<'de> for StreamWish {
                             }
                             no_store__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::GranularityBytes => {
+                            if granularity_bytes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("granularityBytes"));
+                            }
+                            granularity_bytes__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(StreamWish {
@@ -8163,6 +8184,7 @@ impl<'de> serde::Deserialize<'de> for StreamWish {
                     may_stream: may_stream__.unwrap_or_default(),
                     must_block: must_block__.unwrap_or_default(),
                     no_store: no_store__.unwrap_or_default(),
+                    granularity_bytes: granularity_bytes__.unwrap_or_default(),
                 })
             }
         }

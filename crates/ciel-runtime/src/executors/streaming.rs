@@ -11,6 +11,7 @@ use super::words;
 use crate::references::{self, reference};
 
 const MODE: &str = "mode";
+const GRANULARITY: &str = "granularity";
 const FLAGS: [&str; 3] = ["may_stream", "must_block", "no_store"];
 
 /// The inputs that a process reads once, from their beginnings to their ends: the only one under
@@ -79,12 +80,16 @@ pub(super) fn streams(arguments: &Value, names: &[String], outputs: u32, key: &s
     };
     let mode = mode(arguments).ok().flatten();
     let single = arguments.get("single_consumer") == Some(&Value::Bool(true));
-    let wish = wish(arguments).ok().flatten();
-    let read = only(arguments, key).into_iter().zip(wish);
+    let wishes = wishes(arguments).unwrap_or_default();
+    let read = only(arguments, key).into_iter().flat_map(|index| {
+        let wishes = wishes.iter();
+        wishes.map(move |wish| (index, *wish))
+    });
     let named = stream_words(arguments).into_iter();
-    let named = named.filter_map(|word| {
-        let index = reference(&word[words::STREAM])?;
-        Some((index, wish_of(word).ok().flatten()?))
+    let named = named.flat_map(|word| {
+        let index = reference(&word[words::STREAM]);
+        let wishes = wishes_of(word).unwrap_or_default().into_iter();
+        wishes.filter_map(move |wish| Some((index?, wish)))
     });
     Streams {
         single_consumer: (single || mode == Some(Mode::Direct)) && !outputs.is_empty(),
@@ -101,7 +106,7 @@ pub(super) fn streams(arguments: &Value, names: &[String], outputs: u32, key: &s
 /// A mode or a flag that does not exist, or both.
 pub(super) fn expect_valid(arguments: &Value) -> Result<(), Refused> {
     mode(arguments)?;
-    wish(arguments)?;
+    wishes(arguments)?;
     for word in stream_words(arguments) {
         if reference(&word[words::STREAM]).is_none() {
             return Err(words::wrong(
@@ -110,18 +115,18 @@ pub(super) fn expect_valid(arguments: &Value) -> Result<(), Refused> {
                 &word[words::STREAM],
             ));
         }
-        wish_of(word)?;
+        wishes_of(word)?;
     }
     Ok(())
 }
 
-/// How a word wants to read its stream; none if it has nothing else in it.
-fn wish_of(word: &Value) -> Result<Option<Wish>, Refused> {
+/// How a word wants to read its stream; nothing if it has nothing else in it.
+fn wishes_of(word: &Value) -> Result<Vec<Wish>, Refused> {
     let mut options = word.as_object().cloned().unwrap_or_default();
     options.remove(words::STREAM);
     match options.is_empty() {
-        true => Ok(None),
-        false => wish_in("a stream", &options).map(Some),
+        true => Ok(Vec::new()),
+        false => wishes_in("a stream", options),
     }
 }
 
@@ -143,20 +148,41 @@ fn named(key: &str, given: &Value) -> Result<Mode, Refused> {
     })
 }
 
-fn wish(arguments: &Value) -> Result<Option<Wish>, Refused> {
+fn wishes(arguments: &Value) -> Result<Vec<Wish>, Refused> {
     match arguments.get("stdin_options") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Object(given)) => wish_in("stdin_options", given).map(Some),
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Object(given)) => wishes_in("stdin_options", given.clone()),
         Some(other) => Err(words::wrong("stdin_options", "a dictionary", other)),
     }
 }
 
-fn wish_in(what: &str, given: &Map<String, Value>) -> Result<Wish, Refused> {
+/// A wish for the mode, or one for the granularity, or both. An empty dictionary has flags, of
+/// which none is set.
+fn wishes_in(what: &str, mut given: Map<String, Value>) -> Result<Vec<Wish>, Refused> {
+    let granularity = given.remove(GRANULARITY);
+    let granularity = granularity.as_ref().map(granularity_in).transpose()?;
+    let way = match granularity.is_some() && given.is_empty() {
+        true => None,
+        false => Some(way_in(what, &given)?),
+    };
+    Ok(way.into_iter().chain(granularity).collect())
+}
+
+fn granularity_in(given: &Value) -> Result<Wish, Refused> {
+    let most = limits::STREAM_GRANULARITY_BYTES_MAX;
+    let bytes = given.as_u64().filter(|bytes| (1..=most).contains(bytes));
+    let wanted = format!("a number of bytes from 1 to {most}");
+    bytes
+        .map(Wish::Granularity)
+        .ok_or_else(|| words::wrong(GRANULARITY, &wanted, given))
+}
+
+fn way_in(what: &str, given: &Map<String, Value>) -> Result<Wish, Refused> {
     let unknown = given
         .keys()
         .find(|key| *key != MODE && !FLAGS.contains(&key.as_str()));
     if let Some(key) = unknown {
-        let known = format!("they are mode, or {}", FLAGS.join(", "));
+        let known = format!("they are granularity, mode, or {}", FLAGS.join(", "));
         return Err(Refused::new(format!("there is no {key:?} in {what}")).hint(known));
     }
     match given.get(MODE) {
@@ -192,7 +218,25 @@ mod tests {
             must_block: true,
             no_store: false,
         };
-        assert_eq!(wish(&given), Ok(Some(Wish::Flags(flags))));
+        assert_eq!(wishes(&given), Ok(vec![Wish::Flags(flags)]));
+    }
+
+    #[test]
+    fn granularity_stands_alone_or_beside_a_mode_or_flags() {
+        let wishes = |options: Value| wishes(&json!({"stdin_options": options}));
+        let alone = wishes(json!({"granularity": 7}));
+        assert_eq!(alone, Ok(vec![Wish::Granularity(7)]));
+        let beside = wishes(json!({"granularity": 1, "mode": "direct"}));
+        let expected = vec![Wish::Named(Mode::Direct), Wish::Granularity(1)];
+        assert_eq!(beside, Ok(expected));
+        assert_eq!(
+            wishes(json!({"granularity": 9, "may_stream": true})).map(|it| it.len()),
+            Ok(2)
+        );
+        for wrong in [json!(0), json!(-1), json!(1.5), json!("1"), json!(true)] {
+            let refused = wishes(json!({"granularity": wrong})).unwrap_err();
+            assert!(refused.message.contains("granularity"), "{refused:?}");
+        }
     }
 
     #[test]

@@ -143,10 +143,34 @@ pub(crate) fn attach_by_name(
 enum Way {
     /// It has the pipe of the producer.
     Direct,
-    /// From the file, as that mode says.
-    Copied(Mode),
+    /// From the file.
+    Copied(Pace),
     /// Over a connection.
     Fetched(Offer, Box<Reader>),
+}
+
+/// When a reader has bytes that are stored.
+#[derive(Clone, Copy)]
+struct Pace {
+    mode: Mode,
+    /// It has so many new bytes at least, or the rest.
+    granularity_bytes: u64,
+}
+
+impl Pace {
+    /// How far a reader that has `at` bytes may read, and whether that is the end.
+    fn reach(self, at: u64, flow: Flow) -> (u64, bool) {
+        match flow {
+            Flow::Stored { bytes, is_whole } if is_whole => (bytes, true),
+            Flow::Stored { bytes, .. }
+                if self.mode.follows_production()
+                    && bytes.saturating_sub(at) >= self.granularity_bytes =>
+            {
+                (bytes, false)
+            }
+            Flow::Stored { .. } | Flow::Open | Flow::Direct | Flow::Discarded => (at, false),
+        }
+    }
 }
 
 /// Who reads over a connection, and what `ciel why` says of that so far.
@@ -155,6 +179,7 @@ struct Reader {
     task: Label,
     read: (AttemptNumber, u32),
     told: String,
+    pace: Pace,
 }
 
 impl Reader {
@@ -179,7 +204,13 @@ fn attach_with(
             return Ok(value.map_or(Attached::Gone, Attached::Value));
         };
         let mut service = service::decide(core, &source, assignment, stream.mode);
-        let offer = offered(core, &source, &mut service);
+        let streams = &assignment.descriptor.streams;
+        let granularity_bytes = streams.granularity_of(stream.input.0);
+        let offer = offered(core, &source, &mut service, granularity_bytes);
+        let pace = Pace {
+            mode: service.mode,
+            granularity_bytes,
+        };
         let (task, input) = (&assignment.label, stream.input.0);
         let (read, told) = ((assignment.attempt, input), service.told(input));
         core.history.stream_read(task, read, told.clone());
@@ -192,10 +223,11 @@ fn attach_with(
                     task,
                     read,
                     told,
+                    pace,
                 };
                 Way::Fetched(offer, Box::new(reader))
             }
-            (mode, None) => Way::Copied(mode),
+            (_, None) => Way::Copied(pace),
         };
         let inlet = open(source.clone(), way)?;
         match service.mode {
@@ -209,11 +241,17 @@ fn attach_with(
 
 /// Offers a source at the data plane if its reader is to have it over a connection. Without a port
 /// it is served otherwise.
-fn offered(core: &mut Core, source: &Source, service: &mut Service) -> Option<Offer> {
+fn offered(
+    core: &mut Core,
+    source: &Source,
+    service: &mut Service,
+    granularity_bytes: u64,
+) -> Option<Offer> {
     if service.mode != Mode::IndirectTcp {
         return None;
     }
     let object = source.growing();
+    let object = object.map(|object| object.with_granularity(granularity_bytes));
     match object.and_then(|object| core.data_plane.offer(object)) {
         Ok(offer) => Some(offer),
         Err(error) => {
@@ -257,7 +295,7 @@ fn carry_over(
     let end = watched_end(&writer, Interest::WRITABLE)?;
     let copying = match way {
         Way::Direct => unreachable!("its reader has the pipe of the producer"),
-        Way::Copied(mode) => tokio::task::spawn_local(copy(source.clone(), (mode, 0), end)),
+        Way::Copied(pace) => tokio::task::spawn_local(copy(source.clone(), (pace, 0), end)),
         Way::Fetched(offer, reader) => {
             let transfer = Transfer::start(offer, reader.engine.folder.clone(), writer)?;
             tokio::task::spawn_local(fetch(source.clone(), transfer, *reader, end))
@@ -279,15 +317,10 @@ fn watched_end(end: &OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>
 
 /// Copies until the source is whole or the reader has left. If neither happens, it waits until it
 /// is dropped with its reader.
-async fn copy(source: Arc<Source>, (mode, mut at): (Mode, u64), writer: AsyncFd<OwnedFd>) {
+async fn copy(source: Arc<Source>, (pace, mut at): (Pace, u64), writer: AsyncFd<OwnedFd>) {
     let mut changes = source.flow.subscribe();
     loop {
-        let (bytes, is_whole) = match *changes.borrow_and_update() {
-            Flow::Stored { bytes, is_whole } if is_whole || mode.follows_production() => {
-                (bytes, is_whole)
-            }
-            Flow::Stored { .. } | Flow::Open | Flow::Direct | Flow::Discarded => (at, false),
-        };
+        let (bytes, is_whole) = pace.reach(at, *changes.borrow_and_update());
         while at < bytes {
             let Ok(mut ready) = writer.writable().await else {
                 return std::future::pending().await;
@@ -328,7 +361,7 @@ async fn fetch(
             reader.tell(&format!(", after {read} bytes from the file: {fault}"));
             reader.engine.lock().data_plane.give_up(transfer.address());
             drop(transfer);
-            copy(source, (Mode::IndirectTcp, read), writer).await;
+            copy(source, (reader.pace, read), writer).await;
         }
     }
 }
@@ -385,5 +418,46 @@ fn ready_ends(from: &OwnedFd, to: &OwnedFd) -> [bool; 2] {
     match poll(&mut looked, Some(&Timespec::default())) {
         Ok(_) => looked.map(|end| !end.revents().is_empty()),
         Err(_) => [true, true],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(bytes: u64, is_whole: bool) -> Flow {
+        Flow::Stored { bytes, is_whole }
+    }
+
+    /// How often a reader is woken, and with how many bytes each time.
+    fn wakes(mode: Mode, granularity_bytes: u64, growth: &[Flow]) -> Vec<u64> {
+        let pace = Pace {
+            mode,
+            granularity_bytes,
+        };
+        let mut at = 0;
+        let mut found = Vec::new();
+        for flow in growth {
+            let (reach, _) = pace.reach(at, *flow);
+            if reach > at {
+                found.push(reach - at);
+                at = reach;
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn wake_brings_the_granularity_at_least_and_the_end_brings_the_rest() {
+        let mut growth: Vec<Flow> = (0..=25).map(|bytes| stored(bytes, false)).collect();
+        growth.push(stored(25, true));
+        let pipe = Mode::IndirectPipe;
+        assert_eq!(wakes(pipe, 1, &growth), vec![1; 25]);
+        assert_eq!(wakes(pipe, 10, &growth), [10, 10, 5]);
+        assert_eq!(wakes(pipe, 25, &growth), [25]);
+        assert_eq!(wakes(pipe, 1000, &growth), [25]);
+        assert_eq!(wakes(Mode::Overlap, 10, &growth), [25]);
+        let bursts = [3, 14, 15, 40].map(|bytes| stored(bytes, false));
+        assert_eq!(wakes(pipe, 10, &bursts), [14, 26]);
     }
 }

@@ -44,7 +44,7 @@ pub struct Connection {
     /// What the engine has declared.
     received: Arc<Mutex<Definitions>>,
     /// What was declared to it.
-    sent: Mutex<Sent>,
+    pub(crate) sent: Sent,
 }
 
 impl Connection {
@@ -114,7 +114,7 @@ impl Connection {
         py: Python<'_>,
         definition: &Bound<'_, Definition>,
     ) -> PyResult<u32> {
-        let (id, define) = lock(&self.sent).id_of(definition.get());
+        let (id, define) = self.sent.id_of(definition.get());
         if let Some(define) = define {
             self.append(py, &WorkerMessage::connection(define))?;
         }
@@ -163,7 +163,7 @@ impl Connection {
             ends,
             watch,
             received,
-            sent: Mutex::default(),
+            sent: Sent::default(),
         })
     }
 

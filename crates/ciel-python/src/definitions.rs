@@ -3,7 +3,8 @@
 //!
 //! It does not know when a declaration is sent. Read next: `connection.rs`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use ciel_protocol::limits::DEFINITIONS_MAX;
@@ -95,25 +96,33 @@ impl Definition {
 /// The definitions that the engine has of Python.
 #[derive(Default)]
 pub struct Sent {
-    ids: FxHashMap<u64, u32>,
+    ids: Mutex<FxHashMap<u64, u32>>,
+    renewals: AtomicU32,
 }
 
 impl Sent {
     /// The id of a definition, and the definition if the engine does not have it.
-    pub fn id_of(&mut self, definition: &Definition) -> (u32, Option<Define>) {
-        if let Some(id) = self.ids.get(&definition.serial) {
+    pub fn id_of(&self, definition: &Definition) -> (u32, Option<Define>) {
+        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = ids.get(&definition.serial) {
             return (*id, None);
         }
-        if self.ids.len() >= DEFINITIONS_MAX as usize {
-            self.ids.clear();
+        if ids.len() >= DEFINITIONS_MAX as usize {
+            ids.clear();
+            self.renewals.fetch_add(1, Ordering::Relaxed);
         }
-        let id = self.ids.len() as u32;
-        self.ids.insert(definition.serial, id);
+        let id = ids.len() as u32;
+        ids.insert(definition.serial, id);
         let define = Define {
             id,
             ..definition.define.clone()
         };
         (id, Some(define))
+    }
+
+    /// How often all ids have become void, and others were given.
+    pub fn renewals(&self) -> u32 {
+        self.renewals.load(Ordering::Relaxed)
     }
 }
 

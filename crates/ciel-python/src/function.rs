@@ -4,10 +4,14 @@
 //! plain, Python does the work. It does not know where a call runs. Read next: `stack.rs`,
 //! `sdk/python/ciel/_keeping_strand.py`.
 
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use pyo3::{ffi, intern};
 
+use crate::connection::Connection;
 use crate::definitions::Definition;
 use crate::outside::is_at;
 use crate::stack;
@@ -40,8 +44,17 @@ pub struct Known {
     pub takes_names: bool,
     captured: Vec<Captured>,
     file: Py<PyString>,
+    /// The id of the definition at an engine.
+    id: Option<KnownId>,
     /// Code that spawns it, in that file.
     spawners: Vec<Spawner>,
+}
+
+/// The id of a definition at the engine of a connection, until that gives other ids.
+struct KnownId {
+    connection: Py<Connection>,
+    renewals: u32,
+    id: u32,
 }
 
 /// Code in which a task is spawned.
@@ -79,6 +92,7 @@ impl Function {
             takes_names,
             captured: captured.extract()?,
             file,
+            id: None,
             spawners: Vec::new(),
         });
         Ok(())
@@ -161,6 +175,23 @@ impl Known {
         Ok(Some(line_of(&frame)))
     }
 
+    /// The id of the definition at the engine of that connection, if it was noted and is not void.
+    pub fn id_at(&self, connection: &Py<Connection>) -> Option<u32> {
+        let is_it = |known: &&KnownId| {
+            known.connection.is(connection) && known.renewals == connection.get().sent.renewals()
+        };
+        self.id.as_ref().filter(is_it).map(|known| known.id)
+    }
+
+    /// Notes the id of the definition, which was given after so many renewals.
+    pub fn note_id(&mut self, connection: Py<Connection>, renewals: u32, id: u32) {
+        self.id = Some(KnownId {
+            connection,
+            renewals,
+            id,
+        });
+    }
+
     /// Whether the globals that it captures are as they were.
     pub fn is_unchanged(&self, py: Python<'_>) -> bool {
         let mut captured = self.captured.iter();
@@ -171,7 +202,7 @@ impl Known {
 impl Spawner {
     /// The line at which a frame of its code is.
     fn line_in(&mut self, frame: &Bound<'_, PyAny>) -> PyResult<u32> {
-        let place: i64 = frame.getattr(intern!(frame.py(), "f_lasti"))?.extract()?;
+        let place = place_in(frame)?;
         if let Some((_, line)) = self.lines.iter().find(|(known, _)| *known == place) {
             return Ok(*line);
         }
@@ -192,6 +223,27 @@ fn running(py: Python<'_>) -> Option<(Bound<'_, PyAny>, Py<PyAny>)> {
         let whole = Bound::from_borrowed_ptr_or_opt(py, frame.cast())?;
         let code = ffi::PyFrame_GetCode(frame).cast::<ffi::PyObject>();
         Some((whole, Bound::from_owned_ptr_or_opt(py, code)?.unbind()))
+    }
+}
+
+/// The function of the interpreter that says at which instruction a frame is.
+type LastInstruction = unsafe extern "C" fn(*mut ffi::PyFrameObject) -> c_int;
+
+/// Where in its code a frame is. The function is in the interface of each CPython from 3.11, but
+/// not in the stable part of it, so it is looked up; the attribute costs ten times as much.
+fn place_in(frame: &Bound<'_, PyAny>) -> PyResult<i64> {
+    static FOUND: OnceLock<Option<LastInstruction>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        // SAFETY: the name is terminated. What the interpreter exports by it has this type.
+        unsafe {
+            let found = libc::dlsym(libc::RTLD_DEFAULT, c"PyFrame_GetLasti".as_ptr());
+            std::mem::transmute::<*mut c_void, Option<LastInstruction>>(found)
+        }
+    });
+    match found {
+        // SAFETY: this thread is attached, and the object is a frame.
+        Some(read) => Ok(unsafe { read(frame.as_ptr().cast()) }.into()),
+        None => frame.getattr(intern!(frame.py(), "f_lasti"))?.extract(),
     }
 }
 

@@ -162,12 +162,36 @@ impl FutureState {
     }
 }
 
+impl FutureState {
+    /// Its child has ended in place with a plain value.
+    pub fn end(future: Bound<'_, FutureState>, value: &Bound<'_, PyAny>) {
+        let py = value.py();
+        let mut state = future.borrow_mut();
+        state.waited = true;
+        let ended = State::Ended(value.clone().unbind());
+        let before = std::mem::replace(&mut state.state, ended);
+        drop(state);
+        if let State::Plain(call) = before {
+            call.drop_ref(py);
+        }
+    }
+}
+
 /// Arguments as Python has them: by place, and by name.
 pub type Given = (Py<PyTuple>, Py<PyDict>);
 
 impl Call {
     fn parts(&self, py: Python<'_>) -> (Py<Function>, Given, u64) {
         (self.function.clone_ref(py), self.given(py), self.action)
+    }
+
+    /// Drops what it refers to, at once: the caller is known to be attached.
+    pub fn drop_ref(self, py: Python<'_>) {
+        self.function.drop_ref(py);
+        self.args.drop_ref(py);
+        if let Some(named) = self.named {
+            named.drop_ref(py);
+        }
     }
 
     /// The same call.

@@ -27,7 +27,8 @@ pub struct Inside {
     pub strand: Option<Py<PyAny>>,
     /// The native half of that.
     pub counted: Option<Py<Counted>>,
-    call: Call,
+    /// What it runs; `None` once it has ended, and may be used again.
+    call: Option<Call>,
     handle: u32,
     /// Handles of futures that are gone.
     released: Vec<u32>,
@@ -36,9 +37,11 @@ pub struct Inside {
 #[pymethods]
 impl Inside {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.call.function)?;
-        visit.call(&self.call.args)?;
-        visit.call(&self.call.named)?;
+        if let Some(call) = &self.call {
+            visit.call(&call.function)?;
+            visit.call(&call.args)?;
+            visit.call(&call.named)?;
+        }
         visit.call(&self.strand)?;
         visit.call(&self.counted)
     }
@@ -67,7 +70,7 @@ impl Inside {
             begun_beats,
             strand: None,
             counted: None,
-            call: call.clone_ref(py),
+            call: Some(call.clone_ref(py)),
             handle,
             released: Vec::new(),
         }
@@ -85,9 +88,10 @@ impl Inside {
         let (call, counts) = {
             let mut inside = slf.borrow_mut();
             let released = std::mem::take(&mut inside.released);
-            let call = (inside.call.function.clone_ref(py), inside.call.given(py));
+            let own = inside.call.as_ref().expect("it has not ended");
+            let call = (own.function.clone_ref(py), own.given(py));
             let counts = (
-                inside.call.action,
+                own.action,
                 inside.handle,
                 inside.next_action,
                 inside.next_handle,
@@ -121,12 +125,24 @@ impl Inside {
             inside => inside.name,
         };
         let former = py.import("ciel._in_place")?.getattr("Former")?;
-        let task = slf.borrow().call.function.clone_ref(py);
+        let task = slf
+            .borrow()
+            .call
+            .as_ref()
+            .map(|call| call.function.clone_ref(py));
         let made = former
             .call1((task, PyBytes::new(py, &name.0.to_be_bytes())))?
             .unbind();
         slf.borrow_mut().strand = Some(made.clone_ref(py));
         Ok(made)
+    }
+
+    /// It has ended in place, and nobody else refers to it: it keeps nothing of its call.
+    pub fn rest(&mut self, py: Python<'_>) {
+        self.released.clear();
+        if let Some(call) = self.call.take() {
+            call.drop_ref(py);
+        }
     }
 
     /// A future of it with that handle is gone.

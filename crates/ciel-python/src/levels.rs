@@ -28,8 +28,42 @@ pub struct Levels {
     levels: VecDeque<Level>,
     /// Children of all levels that are kept and have not begun.
     fresh: usize,
-    /// Children that ended in place and were not counted yet, by definition.
-    ended: BTreeMap<u32, u64>,
+    /// Children that ended in place and were not counted yet.
+    ended: Ended,
+}
+
+/// Counts of children that ended in place, by definition.
+#[derive(Default)]
+struct Ended {
+    counts: BTreeMap<u32, u64>,
+    /// The definition of the last one, with a count that is not in `counts`: one function after the
+    /// other is rare.
+    last: Option<(u32, u64)>,
+}
+
+impl Ended {
+    fn add(&mut self, definition: u32) {
+        match &mut self.last {
+            Some((last, count)) if *last == definition => *count += 1,
+            last => {
+                let before = last.replace((definition, 1));
+                self.note(before);
+            }
+        }
+    }
+
+    fn note(&mut self, counted: Option<(u32, u64)>) {
+        if let Some((definition, count)) = counted {
+            *self.counts.entry(definition).or_default() += count;
+        }
+    }
+
+    /// All of them; none are left.
+    fn take(&mut self) -> BTreeMap<u32, u64> {
+        let last = self.last.take();
+        self.note(last);
+        std::mem::take(&mut self.counts)
+    }
 }
 
 /// A spawn that is kept: one task, with plain arguments.
@@ -131,18 +165,22 @@ impl Levels {
         let level = self.levels.back_mut()?;
         let inside = level.inside.take()?;
         let place = level.place_of(inside.handle)?;
-        let child = level.pending.remove(place)?;
-        *self.ended.entry(child.definition).or_default() += 1;
+        let child = match place {
+            0 => level.pending.pop_front()?,
+            _ => level.pending.remove(place)?,
+        };
+        self.ended.add(child.definition);
         Some(child.payload)
     }
 
     /// The message that counts the children that ended in place since the last one, if any did.
     pub fn take_ended(&mut self) -> Option<WorkerMessage> {
-        if self.ended.is_empty() {
+        let ended = self.ended.take();
+        if ended.is_empty() {
             return None;
         }
-        let ended = std::mem::take(&mut self.ended).into_iter();
-        let calls = ended.map(|(definition, count)| Calls { definition, count });
+        let calls = ended.into_iter();
+        let calls = calls.map(|(definition, count)| Calls { definition, count });
         let calls = calls.collect();
         Some(WorkerMessage::connection(EndedInPlace { calls }))
     }
@@ -236,8 +274,15 @@ impl Levels {
 }
 
 impl Level {
-    /// Handles ascend.
+    /// Handles ascend; mostly the first child is asked for, or the last one.
     fn place_of(&self, handle: u32) -> Option<usize> {
+        let is_it = |child: &Child| child.handle == handle;
+        if self.pending.front().is_some_and(is_it) {
+            return Some(0);
+        }
+        if self.pending.back().is_some_and(is_it) {
+            return Some(self.pending.len() - 1);
+        }
         let found = self
             .pending
             .binary_search_by_key(&handle, |child| child.handle);

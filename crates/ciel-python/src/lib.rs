@@ -94,7 +94,7 @@ mod native {
     #[pymodule_export]
     const DEPTH_MAX: u32 = crate::stack::DEPTH_MAX;
     #[pymodule_export]
-    use crate::stack::{Stack, end, note_freezing, note_here, strand_here};
+    use crate::stack::{Stack, note_freezing, note_here, strand_here};
     #[pymodule_export]
     use crate::tail::Tail;
     #[pymodule_export]

@@ -3,7 +3,9 @@
 //! An interpreter that keeps the frames of Python functions beside one another passes arguments
 //! there, so the distance of two such places says how much Python code lies between them. Other
 //! interpreters pass them elsewhere: Python tests that once, with `place`. An address is only
-//! compared here. Read next: `stack.rs`.
+//! compared here. What is called for each child is called without PyO3's wrapper, which counts that
+//! the thread is attached: a reference that is dropped in it would wait for the next call that has
+//! one. Read next: `stack.rs`.
 
 use std::ffi::CStr;
 use std::ptr::null_mut;
@@ -13,7 +15,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::future_state::FutureState;
-use crate::stack::{begin, note_base};
+use crate::stack::{begin, end, note_base};
 
 /// Adds the functions to the module.
 ///
@@ -21,6 +23,7 @@ use crate::stack::{begin, note_base};
 /// Those of Python, which has no memory.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(module, c"begin", begin_from)?;
+    add(module, c"end", end_from)?;
     add(module, c"note_base", note_base_from)?;
     add(module, c"place", place_from)
 }
@@ -51,22 +54,54 @@ unsafe extern "C" fn begin_from(
     args: *mut *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
 ) -> *mut ffi::PyObject {
-    Python::attach(|py| {
-        if count != 1 {
-            return raised(py, PyTypeError::new_err("begin takes a future"));
+    // SAFETY: Python calls this in an attached thread.
+    let py = unsafe { Python::assume_attached() };
+    // SAFETY: as above.
+    let begun = unsafe { only(py, args, count) }.and_then(|future| {
+        let future = future.cast::<FutureState>()?;
+        begin(future, args.addr())
+    });
+    given(py, begun)
+}
+
+/// `end(value)`; see `stack::end`.
+unsafe extern "C" fn end_from(
+    _module: *mut ffi::PyObject,
+    args: *mut *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls this in an attached thread.
+    let py = unsafe { Python::assume_attached() };
+    // SAFETY: as above.
+    let ended = unsafe { only(py, args, count) }.and_then(|value| end(&value));
+    given(py, ended)
+}
+
+/// The only argument.
+///
+/// # Safety
+/// `args` and `count` are what Python has called a function with, which has not returned.
+unsafe fn only<'py>(
+    py: Python<'py>,
+    args: *mut *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+) -> PyResult<Bound<'py, PyAny>> {
+    if count != 1 {
+        return Err(PyTypeError::new_err("one argument is expected"));
+    }
+    // SAFETY: there is one, which lives as long as the call.
+    Ok(unsafe { Bound::from_borrowed_ptr(py, *args) })
+}
+
+fn given<T>(py: Python<'_>, found: PyResult<Option<Bound<'_, T>>>) -> *mut ffi::PyObject {
+    match found {
+        Ok(Some(found)) => found.into_ptr(),
+        Ok(None) => py.None().into_ptr(),
+        Err(error) => {
+            error.restore(py);
+            null_mut()
         }
-        // SAFETY: Python calls with `count` arguments there, which live as long as this call.
-        let future = unsafe { Bound::from_borrowed_ptr(py, *args) };
-        let begun = match future.cast::<FutureState>() {
-            Ok(future) => begin(future, args.addr()),
-            Err(error) => Err(error.into()),
-        };
-        match begun {
-            Ok(Some(begun)) => begun.into_ptr(),
-            Ok(None) => py.None().into_ptr(),
-            Err(error) => raised(py, error),
-        }
-    })
+    }
 }
 
 /// `note_base()`: the code of the innermost strand begins there.
@@ -89,9 +124,4 @@ unsafe extern "C" fn place_from(
 ) -> *mut ffi::PyObject {
     // SAFETY: Python calls this in an attached thread; the result is a new reference, or null.
     unsafe { ffi::PyLong_FromSize_t(args.addr()) }
-}
-
-fn raised(py: Python<'_>, error: PyErr) -> *mut ffi::PyObject {
-    error.restore(py);
-    null_mut()
 }

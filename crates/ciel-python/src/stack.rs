@@ -7,17 +7,20 @@
 //! `end` give it. The promoter has the calls, as bytes. Read next: `promoter.rs`, `inside.rs`,
 //! `sdk/python/ciel/_scheduler.py`.
 
+mod contexts;
 mod spawning;
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ciel_model::Name;
 use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple, PyType};
-use pyo3::{ffi, intern};
 
+use self::contexts::ContextsOf;
 use crate::counted::Counted;
 use crate::environment::Digits;
 use crate::future_state::{FutureState, Owner, State};
@@ -31,8 +34,12 @@ use crate::promoter::Promoter;
 pub const DEPTH_MAX: u32 = 100_000;
 
 /// Bytes of Python's stack between the beginning of a greenlet and the code that calls a child in
-/// it, at most: those of a few tens of functions, which the child lacks of the recursion limit.
-const CALLED_BYTES_MAX: usize = 4 << 10;
+/// it; at most twice as many: those of some tens of functions, which the child lacks of the
+/// recursion limit. Greenlets differ: else all children at one level of a tree would need one.
+const CALLED_BYTES_MIN: usize = 4 << 10;
+
+/// Children whose objects are kept for others.
+const RESTED_MAX: usize = 16;
 
 /// Payloads whose memory is kept for others.
 const SPARE_MAX: usize = 64;
@@ -66,6 +73,9 @@ pub struct Stack {
     /// Whether the code that runs in the thread belongs to the innermost strand.
     is_here: bool,
     spare: Vec<Vec<u8>>,
+    /// Children that have ended, to which nobody else refers.
+    rested: Vec<Py<Inside>>,
+    contexts: ContextsOf,
 }
 
 /// One strand, and where it runs.
@@ -75,8 +85,10 @@ struct Level {
     switch: Py<PyAny>,
     /// Whether that is the greenlet of the strand below it, whose code has called it.
     is_called: bool,
-    /// Where on Python's stack the code of the greenlet begins, if that is known.
-    base: Option<usize>,
+    /// Where on Python's stack code of the greenlet may call children, if that is known.
+    room: Option<Range<usize>>,
+    /// Children that it has kept.
+    kept: usize,
     /// The seed of the strand below it, and the future of its result.
     below: Option<(Digits, Py<FutureState>)>,
 }
@@ -123,6 +135,8 @@ impl Stack {
             calls,
             is_here: false,
             spare: Vec::new(),
+            rested: Vec::new(),
+            contexts: ContextsOf::new(py)?,
         };
         let stack = Py::new(py, stack)?;
         let before = HERE.replace(Some(stack.clone_ref(py)));
@@ -141,7 +155,8 @@ impl Stack {
             strand: Running::Strand(strand),
             switch,
             is_called: false,
-            base: None,
+            room: None,
+            kept: 0,
             below: None,
         });
         let before = {
@@ -160,7 +175,8 @@ impl Stack {
             strand,
             switch,
             is_called: false,
-            base: None,
+            room: None,
+            kept: 0,
             below: None,
         });
     }
@@ -241,6 +257,16 @@ fn strand_at(stack: &Bound<'_, Stack>, place: usize) -> PyResult<Py<PyAny>> {
         )?);
     }
     Ok(below.expect("there is a strand at that level"))
+}
+
+impl Level {
+    /// The name of its strand.
+    fn name(&self, py: Python<'_>) -> Name {
+        match &self.strand {
+            Running::Strand(strand) => strand.bind(py).borrow().name,
+            Running::Inside(inside) => inside.bind(py).borrow().name,
+        }
+    }
 }
 
 impl Running {
@@ -349,9 +375,10 @@ impl Stack {
 }
 
 /// Begins the child whose result a future is, in place of the strand that runs, which asks for it
-/// at that place of Python's stack. Gives the switch to a greenlet, the function that is to be
-/// called there, its arguments, and those of them that have names. There is no switch if the
-/// function is to be called by the code that asks. `None` if all that is Python's to do.
+/// at that place of Python's stack. Gives the function that is to be called by the code that asks,
+/// and its arguments. If they have names, or it is not to be called there, there are none; in place
+/// of the function are the switch to a greenlet, if there is one, the function, its arguments, and
+/// those that have names. `None` if all that is Python's to do.
 ///
 /// # Errors
 /// Those of Python.
@@ -389,9 +416,15 @@ pub(crate) fn begin<'py>(
     let begun_beats = promoter.beats();
     let inside = Inside::new(child, depth + 1, call, py, state.handle, begun_beats);
     let switch = stack.enter(py, inside, future, is_called)?;
-    let named = call.named.as_ref().map(|named| named.bind(py));
-    let begun = (switch, known.function.bind(py), call.args.bind(py), named);
-    Ok(Some(begun.into_pyobject(py)?))
+    let (function, args) = (known.function.bind(py), call.args.bind(py));
+    let begun = match (switch, &call.named) {
+        (None, None) => (function, args).into_pyobject(py)?,
+        (switch, named) => {
+            let named = named.as_ref().map(|named| named.bind(py));
+            ((switch, function, args, named), py.None()).into_pyobject(py)?
+        }
+    };
+    Ok(Some(begun))
 }
 
 /// The code of the innermost strand begins at that place of Python's stack.
@@ -399,7 +432,10 @@ pub(crate) fn note_base(py: Python<'_>, place: usize) {
     if let Some(stack) = here(py)
         && let Some(level) = stack.borrow_mut().levels.last_mut()
     {
-        level.base.get_or_insert(place);
+        let more = level.name(py).0 as usize % CALLED_BYTES_MIN;
+        level
+            .room
+            .get_or_insert(place..place + CALLED_BYTES_MIN + more);
     }
 }
 
@@ -415,9 +451,11 @@ impl Stack {
         let Some(level) = self.levels.last().filter(|_| self.calls) else {
             return Ok(false);
         };
-        let above = level.base.and_then(|base| place.checked_sub(base));
-        let is_near = above.is_some_and(|bytes| bytes < CALLED_BYTES_MAX);
-        Ok(is_near && !is_handling(py) && !has_context(py, &level.switch)?)
+        let is_near = level
+            .room
+            .as_ref()
+            .is_some_and(|room| room.contains(&place));
+        Ok(is_near && !is_handling(py) && !self.contexts.has_any(py, &level.switch)?)
     }
 
     /// The strand of a child is the innermost one from now on. Gives the switch to its greenlet;
@@ -430,10 +468,16 @@ impl Stack {
         is_called: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let name = inside.name;
-        let inside = Running::Inside(Py::new(py, inside)?);
+        let inside = match self.rested.pop() {
+            Some(rested) => {
+                *rested.bind(py).borrow_mut() = inside;
+                rested
+            }
+            None => Py::new(py, inside)?,
+        };
         let idle = self.idle.bind(py);
-        let (switch, base) = match self.levels.last() {
-            Some(level) if is_called => (level.switch.clone_ref(py), level.base),
+        let (switch, room) = match self.levels.last() {
+            Some(level) if is_called => (level.switch.clone_ref(py), level.room.clone()),
             _ => {
                 let last = idle.len() - 1;
                 let switch = idle.get_item(last)?;
@@ -443,10 +487,11 @@ impl Stack {
         };
         let given = (!is_called).then(|| switch.bind(py).clone());
         self.levels.push(Level {
-            strand: inside,
+            strand: Running::Inside(inside),
             switch,
             is_called,
-            base,
+            room,
+            kept: 0,
             below: Some((Digits::told(), future.clone().unbind())),
         });
         Digits::of(seed_of_name(name)).tell();
@@ -460,29 +505,14 @@ fn is_handling(py: Python<'_>) -> bool {
     unsafe { Bound::from_owned_ptr_or_opt(py, ffi::PyErr_GetHandledException()).is_some() }
 }
 
-/// Whether the greenlet to which that switches has context variables.
-fn has_context(py: Python<'_>, switch: &Py<PyAny>) -> PyResult<bool> {
-    let found = greenlet_of(py, switch).getattr(intern!(py, "gr_context"))?;
-    Ok(!found.is_none())
-}
-
-/// The greenlet to which that switches.
-fn greenlet_of<'py>(py: Python<'py>, switch: &Py<PyAny>) -> Bound<'py, PyAny> {
-    // SAFETY: this thread is attached. A bound method of C gives the borrowed object to which it is
-    // bound; `Stack` gets no other switches.
-    let own = unsafe {
-        let own = ffi::PyCFunction_GetSelf(switch.as_ptr());
-        Bound::from_borrowed_ptr_or_opt(py, own)
-    };
-    own.expect("switches are bound methods of greenlets")
-}
-
 /// The innermost strand has returned `value`. Ends it in place; the switch to the strand that it
 /// has run in place of, and that is to continue. `None` if that is Python's to do.
-#[pyfunction]
-pub fn end(value: Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
+///
+/// # Errors
+/// Those of Python.
+pub(crate) fn end<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = value.py();
-    let Some(stack) = here(py).filter(|_| is_small(&value)) else {
+    let Some(stack) = here(py).filter(|_| is_small(value)) else {
         return Ok(None);
     };
     let mut stack = stack.borrow_mut();
@@ -507,19 +537,36 @@ pub fn end(value: Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
     let ended = stack.levels.pop().expect("it was the innermost");
     if !ended.is_called {
         stack.idle.bind(py).append(ended.switch)?;
-    } else if has_context(py, &ended.switch)? {
-        greenlet_of(py, &ended.switch).setattr(intern!(py, "gr_context"), py.None())?;
+    } else {
+        stack.contexts.clear(py, &ended.switch)?;
+        ended.switch.drop_ref(py);
     }
+    stack.rest(py, ended.strand);
     let (seed, future) = ended.below.expect("it has begun in place of another");
     seed.tell();
-    let next = stack.switch(py);
+    let next = stack
+        .levels
+        .last()
+        .map(|level| level.switch.bind(py).clone());
     drop(stack);
-    let mut future = future.bind(py).borrow_mut();
-    future.waited = true;
-    let call = std::mem::replace(&mut future.state, State::Ended(value.unbind()));
-    drop(future);
-    drop((call, ended.strand));
+    FutureState::end(future.into_bound(py), value);
     Ok(next)
+}
+
+impl Stack {
+    /// Keeps the object of a child that has ended, if nobody else refers to it.
+    fn rest(&mut self, py: Python<'_>, ended: Running) {
+        let Running::Inside(inside) = ended else {
+            return;
+        };
+        let inside = inside.into_bound(py);
+        // SAFETY: the object is alive, and this thread is attached.
+        let is_own = unsafe { ffi::Py_REFCNT(inside.as_ptr()) } == 1;
+        if is_own && self.rested.len() < RESTED_MAX {
+            inside.borrow_mut().rest(py);
+            self.rested.push(inside.unbind());
+        }
+    }
 }
 
 /// The constructor of a class of futures.

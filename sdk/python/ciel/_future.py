@@ -116,12 +116,16 @@ class Future(FutureState, NoValue, Generic[T_co]):
         if timeout is None:
             begun = begin(self)
             if begun is not None:
-                switch, function, args, named = begun
-                if switch is not None:
-                    value: Any = switch(function, args, named)
-                    return cast(T_co, value) if type(value) in SHARED else self._continued(value)
+                function, args = begun
+                if args is None:
+                    return self._begun(*function)
                 try:
-                    value = function(*args) if named is None else function(*args, **named)
+                    if len(args) == 1:  # such a call does not recurse in C
+                        value = function(args[0])
+                    elif len(args) == 2:
+                        value = function(args[0], args[1])
+                    else:
+                        value = function(*args)
                     if end(value) is not None:
                         return value  # type: ignore[no-any-return]
                 except BaseException as error:
@@ -183,6 +187,26 @@ class Future(FutureState, NoValue, Generic[T_co]):
         Raises CielError if it is a future of something else.
         """
         return self.stream().open()
+
+    def _begun(
+        self,
+        switch: Callable[..., Any] | None,
+        function: Callable[..., T_co],
+        args: tuple[Any, ...],
+        named: dict[str, Any] | None,
+    ) -> T_co:
+        """The value of a child that has a greenlet of its own, or arguments that have names."""
+        value: Any
+        if switch is not None:
+            value = switch(function, args, named)
+            return cast(T_co, value) if type(value) in SHARED else self._continued(value)
+        try:
+            value = function(*args, **(named or {}))
+            if end(value) is not None:
+                return cast(T_co, value)
+        except BaseException as error:
+            value = Raised(error)
+        return self._ended(value)
 
     def _ended(self, value: Any) -> T_co:
         try:

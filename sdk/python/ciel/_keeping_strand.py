@@ -36,9 +36,14 @@ ONE_CORE = 1000
 
 
 class KeepingProcess(Process, Protocol):
-    """The interface of the worker process that strands use which keep children."""
+    """The interface of the worker process that strands use which keep children.
+
+    `late` has messages for strands, by tag, that wait for children that they have called, and that
+    are tasks.
+    """
 
     promoter: Promoter | None
+    late: dict[int, list[Any]]
 
     def inside(self, parent: Any, child: Kept) -> InsideStrand:
         """The strand of a child that begins in place."""
@@ -58,10 +63,6 @@ class KeepingProcess(Process, Protocol):
 
     def note_parked(self, strand: Any) -> None:
         """A strand waits from now on for what runs in place of it."""
-        ...
-
-    def note_called(self, strand: Any) -> None:
-        """A strand waits from now on for a child that it has called, and that is a task."""
         ...
 
     def await_start(self, strand: InsideStrand) -> None:

@@ -209,7 +209,7 @@ class LightStrand(WorkerStrand, InsideStrand):
         parent, self.parent = self.parent, None
         assert parent is not None, "only what runs in place becomes a task"
         if self.is_called:
-            self.process.note_called(parent)
+            self.process.late[parent.tag] = []
         parent.give_slot()
 
     def adopt(self, start: Start) -> None:

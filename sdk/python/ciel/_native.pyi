@@ -870,12 +870,13 @@ def note_base() -> None:
 
 def begin(
     future: FutureState,
-) -> tuple[Callable[..., Any] | None, Callable[..., Any], tuple[Any, ...], dict[str, Any] | None] | None:
+) -> tuple[Any, tuple[Any, ...] | None] | None:
     """Begins the child whose result a future is, in place of the strand that runs.
 
-    The switch to a greenlet, and what that receives: the function that it is to call, the
-    arguments, and those that have names, or `None`. There is no switch if the caller is to call the
-    function. `None` if the child is not plain, or is a task already.
+    The function that the caller is to call, and its arguments; or, without these, a tuple of the
+    switch to a greenlet, which receives the rest, or `None` if the caller is to call the function;
+    the function, its arguments, and those that have names, or `None`. `None` for all that if the
+    child is not plain, or is a task already.
     """
 
 def end(value: Any) -> Callable[..., Any] | None:

@@ -96,6 +96,8 @@ class Scheduler:
             for switch in self.idle:
                 runner: greenlet = switch.__self__  # type: ignore[attr-defined]
                 runner.gr_context = self.contexts.fresh()
+        else:
+            getcurrent().gr_context = None  # to look for variables has made an empty context
 
     def end_inside(self, value: Any) -> tuple[greenlet | None, Any]:
         """Only a worker has children that begin natively."""

@@ -93,7 +93,7 @@ class WorkerProcess:
         self._owners: dict[threading.Thread, WaitingStrand | None] = {}
         self._told: set[threading.Thread] = set()
         self._parked: dict[int, WaitingStrand] = {}
-        self._late: dict[int, list[Message]] = {}
+        self.late: dict[int, list[Message]] = {}
         self._dropped: list[WaitingStrand] = []
         self._waiting: deque[Message] = deque()
         self._heard: deque[Message] = deque()
@@ -149,9 +149,9 @@ class WorkerProcess:
         """The parked strand that a message is about, if there is one. If a child that it has called
         is above it in its greenlet, the message waits until that has ended.
         """
-        if message.tag not in self._late:
+        if message.tag not in self.late:
             return self._parked.pop(message.tag, None)
-        self._late[message.tag].append(message)
+        self.late[message.tag].append(message)
         return None
 
     def park(self, strand: WaitingStrand) -> Resume:
@@ -211,17 +211,14 @@ class WorkerProcess:
         return where, None if where is None else [strand]
 
     def end_called(self, parent: KeepingStrand, value: Any) -> Any:
-        """Ends a child that `parent` has called, and that gives `value`; the answer for the parent.
-
-        If the child is a task, its parent has its turn again when the engine resumes it.
-        """
+        """Ends a child that `parent` has called, and gives `value`; the answer for the parent."""
         if here.strand is parent:  # the child had ended before this was raised
             return value
         where, answer = self._end_inside(value)
         if type(value) is Raised:
             value.forget()
         if where is None:
-            self._waiting.extendleft(reversed(self._late.pop(parent.tag, [])))
+            self._waiting.extendleft(reversed(self.late.pop(parent.tag, [])))
         return self._scheduler.leave_called(where, answer)
 
     def return_to(self, parent: KeepingStrand) -> None:
@@ -247,10 +244,6 @@ class WorkerProcess:
     def note_parked(self, strand: WaitingStrand) -> None:
         """A strand waits from now on for what runs in place of it."""
         self._parked[strand.tag] = strand
-
-    def note_called(self, strand: WaitingStrand) -> None:
-        """A strand waits from now on for a child that it has called, and that is a task."""
-        self._late[strand.tag] = []
 
     def await_start(self, strand: InsideStrand) -> None:
         """Lets a strand that runs in place receive its start as a task.

@@ -15,7 +15,7 @@ use crate::counted::Counted;
 use crate::definitions::Definition;
 use crate::function::Function;
 use crate::future_state::{Call, FutureState, Owner, State, is_returned};
-use crate::levels::Child;
+use crate::levels::{Child, KEPT_MAX};
 
 /// In the head of a payload: some arguments are futures.
 const HAS_PLACES: u8 = 32;
@@ -40,6 +40,8 @@ struct Known {
     head: Py<PyBytes>,
     takes_futures: bool,
     line: u32,
+    /// The id of the definition, if it was asked for before.
+    id: Option<u32>,
 }
 
 /// The arguments of a call: those by place, and those that have names.
@@ -73,7 +75,7 @@ pub(crate) fn spawn(
     let Some(stack) = here(task.py()) else {
         return Ok(None);
     };
-    let Some(known) = known(task, named.is_some(), place)? else {
+    let Some(known) = known(&stack, task, named.is_some(), place)? else {
         return Ok(None);
     };
     let given = Arguments { args, named };
@@ -86,6 +88,7 @@ pub(crate) fn spawn(
 }
 
 fn known(
+    stack: &Bound<'_, Stack>,
     task: &Bound<'_, Function>,
     has_names: bool,
     place: Option<Place<'_, '_>>,
@@ -107,7 +110,25 @@ fn known(
         head: known.head.clone_ref(py),
         takes_futures: known.takes_names,
         line,
+        id: known.id_at(stack.borrow().promoter.get().connection()),
     }))
+}
+
+/// Asks for the id of the definition of a function. Nothing is borrowed meanwhile: other threads
+/// may run.
+fn id_of(
+    stack: &Bound<'_, Stack>,
+    task: &Bound<'_, Function>,
+    definition: &Py<Definition>,
+) -> PyResult<u32> {
+    let py = task.py();
+    let connection = stack.borrow().promoter.get().connection().clone_ref(py);
+    let renewals = connection.get().sent.renewals();
+    let id = connection.get().id_of(py, definition.bind(py))?;
+    if let Some(known) = &mut task.borrow_mut().known {
+        known.note_id(connection, renewals, id);
+    }
+    Ok(id)
 }
 
 /// Keeps a plain call, if the innermost strand keeps any.
@@ -122,8 +143,10 @@ fn keep(
     if !places.is_empty() {
         return Ok(Keeping::NotHere);
     }
-    let connection = stack.borrow().promoter.get().connection().clone_ref(py);
-    let definition = connection.get().id_of(py, known.definition.bind(py))?;
+    let definition = match known.id {
+        Some(id) => id,
+        None => id_of(stack, task, &known.definition)?,
+    };
     let mut stack = stack.borrow_mut();
     let Some(spawner) = stack.spawner(py) else {
         return Ok(Keeping::NotHere);
@@ -241,7 +264,7 @@ impl Stack {
 
     /// The innermost strand, if a plain spawn of it needs nothing but to be kept.
     fn spawner(&self, py: Python<'_>) -> Option<Spawner> {
-        if !self.is_here || self.promoter.get().is_full() {
+        if !self.is_here || self.is_full() {
             return None;
         }
         let keeping =
@@ -267,6 +290,17 @@ impl Stack {
         };
         // The look at output may be a system call: it comes last.
         spawner.filter(|_| !self.outside.has_output(py))
+    }
+
+    /// Whether the innermost strand keeps as many children as it may; of one that has kept fewer
+    /// since it began, the promoter need not be asked.
+    fn is_full(&self) -> bool {
+        let promoter = self.promoter.get();
+        let has_few = self
+            .levels
+            .last()
+            .is_some_and(|level| level.kept < KEPT_MAX);
+        promoter.is_laid_down() || (!has_few && promoter.is_full())
     }
 
     /// The innermost strand, if it is a task and a spawn of it needs nothing but to be sent.
@@ -304,7 +338,10 @@ impl Stack {
     }
 
     /// The innermost strand has spawned what it keeps.
-    fn count(&self, py: Python<'_>) {
+    fn count(&mut self, py: Python<'_>) {
+        if let Some(level) = self.levels.last_mut() {
+            level.kept += 1;
+        }
         match self.levels.last().map(|level| &level.strand) {
             Some(Running::Strand(strand)) => strand.bind(py).borrow_mut().count_spawn(),
             Some(Running::Inside(inside)) => {

@@ -325,6 +325,12 @@ fn others() -> Vec<(&'static str, Event)> {
             },
         ),
         (
+            "the file of object 1 is lost in a run that lives",
+            Event::FilesLost {
+                lost: vec![Name(1)],
+            },
+        ),
+        (
             "task 1 is rolled back to action 3",
             Event::TaskRolledBack { task, to: 3 },
         ),

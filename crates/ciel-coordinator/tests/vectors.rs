@@ -91,7 +91,7 @@ fn kept_records_are_of_every_kind() {
 }
 
 /// How many answers `kind` has.
-const KINDS: usize = 5 + 19 + 6;
+const KINDS: usize = 5 + 20 + 6;
 
 /// FailureDetails without a wildcard, so that a new kind is not forgotten here.
 fn kind(record: &Record) -> &'static str {
@@ -121,6 +121,7 @@ fn kind(record: &Record) -> &'static str {
             Event::TaskRolledBack { .. } => "rolled back",
             Event::TaskRecalled { .. } => "recalled",
             Event::EngineLost { .. } => "engine lost",
+            Event::FilesLost { .. } => "files lost",
             Event::ContinuationLost { .. } => "continuation lost",
             Event::CancelRequested { .. } => "cancel requested",
             Event::JobCancelled { .. } => "job cancelled",

@@ -125,6 +125,7 @@ fn is_for_home(event: &graph::Event) -> bool {
         event,
         Event::RootSubmitted { .. }
             | Event::EngineLost { .. }
+            | Event::FilesLost { .. }
             | Event::CancelRequested { .. }
             | Event::JobCancelled { .. }
             | Event::TaskRolledBack { .. }

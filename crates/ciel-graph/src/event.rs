@@ -13,7 +13,7 @@ pub use crate::checkpoint::Checkpoint;
 pub use crate::outcome::JobOutcome;
 pub use crate::policy::Policy;
 use crate::second_runs::Comparison;
-use crate::story::Moment;
+use crate::story::{Happening, Moment};
 pub use crate::strand_change::StrandChange;
 
 /// An input of the graph. An event about an attempt that has ended is stale and changes nothing.
@@ -198,6 +198,12 @@ pub enum Event {
         outputs: Vec<Value<Handle>>,
         /// Whether it prints anything; that was written before.
         printed: bool,
+    },
+    /// Files of objects are gone or have changed while the run lives; they are recomputed. What
+    /// failed for want of them says so by itself: see [`crate::Graph::handle`].
+    FilesLost {
+        /// Names of the files.
+        lost: Vec<Name>,
     },
 }
 
@@ -553,25 +559,6 @@ pub enum Entry {
     },
     /// From its live copy, with the resolutions of the awaited references.
     Resume(Vec<(Handle, Resolution)>),
-}
-
-/// A transition of a task, for observers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Happening {
-    /// The time of the transition.
-    pub at: Micros,
-    /// The task.
-    pub task: TaskKey,
-    /// The number of the attempt; after a loss or a retry, that of the next one.
-    pub attempt: AttemptNumber,
-    /// The label of the task.
-    pub label: Label,
-    /// The name of the task that spawned it.
-    pub parent: Option<Name>,
-    /// The executor of the task.
-    pub executor: Arc<str>,
-    /// The transition.
-    pub moment: Moment,
 }
 
 /// An ended task, for the history.

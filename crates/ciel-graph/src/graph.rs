@@ -22,13 +22,13 @@ use ciel_model::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::children::Children;
-use crate::event::{Action, Event, Happening, Policy, Step, TaskSummary};
+use crate::event::{Action, Event, Policy, Step, TaskSummary};
 use crate::functions::Functions;
 use crate::known_output::KnownOutput;
 use crate::objects::{Objects, Released};
 use crate::reconstruct::Reconstruction;
 use crate::second_runs::Duplicates;
-use crate::story::Moment;
+use crate::story::{Happening, Moment};
 use crate::task::{State, Task};
 use crate::times::Stragglers;
 use crate::verdict::Verdict;
@@ -212,6 +212,7 @@ impl Graph {
             Event::TaskRolledBack { task, to } => self.on_task_rolled_back(now, task, to, actions),
             Event::TaskRecalled { task, attempt } => self.on_task_recalled(task, attempt, actions),
             Event::EngineLost { policy, lost } => self.on_engine_lost(now, policy, lost, actions),
+            Event::FilesLost { lost } => self.on_files_lost(now, lost, actions),
             Event::ContinuationLost { task } => self.on_continuation_lost(now, task, actions),
             Event::CancelRequested { task } => self.on_cancel_requested(now, task, actions),
             Event::JobCancelled { failure } => self.on_job_cancelled(now, *failure, actions),
@@ -248,7 +249,7 @@ impl Graph {
                 descriptor,
             } => self.spawn_child(now, key, (action, first), descriptor, actions),
             Step::Construct { at, handle, value } => {
-                let origin = self.source_of(&value.content);
+                let origin = self.source_of(key, &value.content);
                 self.construct(key, at, handle, (value, origin))
             }
             Step::Publish {
@@ -317,7 +318,7 @@ impl Graph {
     /// The offers of all ready tasks, as they would be made now: for a site that has lost some.
     pub fn offers(&self) -> Vec<Action> {
         let remaking = self.remaking.as_ref();
-        let is_held = |key| remaking.is_some_and(|remaking| remaking.is_old(key));
+        let is_held = |key| remaking.is_some_and(|remaking| remaking.is_held(key));
         let all = self.tasks.iter().filter(|(key, _)| !is_held(*key));
         all.filter_map(|(key, task)| self.offer_of(key, task))
             .collect()
@@ -445,7 +446,7 @@ impl Graph {
             executor: task.descriptor.executor.clone(),
             site: task.descriptor.site.clone(),
             parent: task.parent.take().map(Arc::unwrap_or_clone),
-            attempts: task.course.failures + task.course.losses + 1,
+            attempts: task.course.attempts_before() + 1,
             last: task.attempt,
             story: task.story.entries(),
             failure,

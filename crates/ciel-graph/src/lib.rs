@@ -25,6 +25,7 @@ mod known;
 mod known_output;
 mod later;
 mod lineage;
+mod lost_files;
 mod objects;
 mod outcome;
 mod policy;
@@ -52,13 +53,13 @@ mod wait;
 
 pub use ahead::{Ahead, Awaited};
 pub use event::{
-    Action, Assignment, Carriage, Checkpoint, Continuation, Entry, Event, Happening, JobOutcome,
-    Output, Policy, Step, StrandChange, StreamInput, TaskSummary, Until, Wait,
+    Action, Assignment, Carriage, Checkpoint, Continuation, Entry, Event, JobOutcome, Output,
+    Policy, Step, StrandChange, StreamInput, TaskSummary, Until, Wait,
 };
 pub use first::First;
 pub use functions::FunctionCounts;
 pub use graph::Graph;
 pub use second_runs::{Comparison, Given};
-pub use story::Moment;
+pub use story::{Happening, Moment};
 pub use streams::NotDirect;
 pub use view::{Counts, Situation, TaskView};

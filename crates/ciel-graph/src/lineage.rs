@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    Class, Content, Descriptor, Digest, Fact, FactAct, Label, Name, ObjectKey, Purity, TaskKey,
-    Value, limits,
+    Class, Content, Descriptor, Digest, Fact, FactAct, FileContent, Label, Name, ObjectKey, Purity,
+    TaskKey, Value, limits,
 };
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,43 @@ pub(crate) struct OriginOf<O> {
     pub(crate) output: u32,
     /// None for a source.
     pub(crate) recipe: Option<Recipe<O>>,
+    /// Where a source comes from.
+    pub(crate) source: Option<Arc<Source>>,
+}
+
+/// Where a file comes from that cannot be recomputed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Source {
+    /// The task that gave it.
+    pub(crate) task: Label,
+    pub(crate) why: Unmakeable,
+}
+
+/// Why a task does not recompute what it gave.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Unmakeable {
+    /// It is data of its own, and nobody's result.
+    Stored,
+    Impure,
+    /// It asked for the time or the like.
+    Asked,
+    /// Something that it was given is gone.
+    InputGone,
+    /// So many tasks would have to be rerun for it.
+    TooDeep,
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let task = &self.task;
+        match self.why {
+            Unmakeable::Stored => write!(f, "{task} stored it by itself"),
+            Unmakeable::Impure => write!(f, "{task} is impure"),
+            Unmakeable::Asked => write!(f, "{task} asked for the time or the like"),
+            Unmakeable::InputGone => write!(f, "an input of {task} is gone"),
+            Unmakeable::TooDeep => write!(f, "too many tasks before {task} would be rerun"),
+        }
+    }
 }
 
 /// Origins are shared: one file may be an ingredient of many.
@@ -60,14 +97,15 @@ pub(crate) struct Ingredient<O> {
 
 impl Origin {
     /// A file that cannot be recomputed.
-    pub(crate) fn source(name: Name, length: u64, digest: Option<Digest>) -> Origin {
+    fn source(name: Name, content: FileContent, source: Source) -> Origin {
         Origin(Arc::new(OriginOf {
             name,
-            length,
-            digest,
+            length: content.length,
+            digest: content.digest,
             depth: 0,
             output: 0,
             recipe: None,
+            source: Some(Arc::new(source)),
         }))
     }
 
@@ -92,6 +130,7 @@ impl<O> OriginOf<O> {
             depth: self.depth,
             output: self.output,
             recipe: recipe.transpose()?,
+            source: self.source.clone(),
         })
     }
 }
@@ -139,69 +178,64 @@ impl Graph {
 
     /// The origin of what a running task gives as that output, if that is a file.
     pub(crate) fn origin_of(&self, key: TaskKey, output: u32, content: &Content) -> Option<Origin> {
-        let Content::File {
-            name,
-            length,
-            digest,
-        } = *content
-        else {
-            return None;
+        let (name, content) = content.file().filter(|_| self.keeps_lineage)?;
+        let FileContent { length, digest } = content;
+        let task = &self.tasks[&key];
+        let source = |why| {
+            let task = task.label();
+            Origin::source(name, content, Source { task, why })
         };
-        if !self.keeps_lineage {
-            return None;
-        }
-        let recipe = self.recipe_of(&self.tasks[&key]);
-        let depth = recipe
-            .as_ref()
-            .map_or(0, |recipe| 1 + deepest(&recipe.inputs));
+        let recipe = match self.recipe_of(task) {
+            Ok(recipe) => recipe,
+            Err(why) => return Some(source(why)),
+        };
+        let depth = 1 + deepest(&recipe.inputs);
         Some(match depth > limits::LINEAGE_DEPTH_MAX {
-            true => Origin::source(name, length, digest),
+            true => source(Unmakeable::TooDeep),
             false => Origin(Arc::new(OriginOf {
                 name,
                 length,
                 digest,
                 depth,
                 output,
-                recipe,
+                recipe: Some(recipe),
+                source: None,
             })),
         })
     }
 
     /// The origin of data that a task brought in, if that is a file.
-    pub(crate) fn source_of(&self, content: &Content) -> Option<Origin> {
-        match *content {
-            Content::File {
-                name,
-                length,
-                digest,
-            } if self.keeps_lineage => Some(Origin::source(name, length, digest)),
-            Content::File { .. } | Content::Inline(_) => None,
-        }
+    pub(crate) fn source_of(&self, key: TaskKey, content: &Content) -> Option<Origin> {
+        let (name, content) = content.file().filter(|_| self.keeps_lineage)?;
+        let (task, why) = (self.tasks[&key].label(), Unmakeable::Stored);
+        Some(Origin::source(name, content, Source { task, why }))
     }
 
-    /// None if the task is impure or observed its environment, or if some of its inputs are
-    /// missing.
-    fn recipe_of(&self, task: &Task) -> Option<Recipe<Origin>> {
+    fn recipe_of(&self, task: &Task) -> Result<Recipe<Origin>, Unmakeable> {
         let asked = |fact: &Fact| matches!(fact.act, FactAct::Input { .. });
         let pooled = matches!(task.descriptor.class, Class::Pooled(_));
         let again =
             task.descriptor.purity != Purity::Impure && (task.descriptor.replayable || !pooled);
-        if !again || task.course.facts.iter().any(asked) {
-            return None;
+        if !again {
+            return Err(Unmakeable::Impure);
+        }
+        if task.course.facts.iter().any(asked) {
+            return Err(Unmakeable::Asked);
         }
         let mut room = Room {
             ingredients: limits::LINEAGE_INGREDIENTS_MAX,
         };
         let given = task.inputs.iter();
         let given = given.map(|object| self.ingredient(*object, 0, &mut room));
-        Some(Recipe {
+        let inputs: Option<_> = given.collect();
+        Ok(Recipe {
             task: task.name,
             descriptor: task.descriptor.clone(),
             parent: task.parent.clone(),
             strand: task.strand.name,
             begun_at: task.course.begun_at,
             tails: task.strand.tails,
-            inputs: given.collect::<Option<_>>()?,
+            inputs: inputs.ok_or(Unmakeable::InputGone)?,
         })
     }
 

@@ -4,15 +4,17 @@
 //! recomputed. What they print is in the output already and is dropped. Until all files are
 //! recomputed nothing else is offered. It does not know what is lost. Read next: `lineage`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ciel_model::{Content, Failure, FailureKind, Label, Micros, Name, ObjectKey, TaskKey, Value};
+use ciel_model::{
+    Content, Failure, FailureKind, Label, Micros, Name, ObjectKey, TaskKey, Value, limits,
+};
 use rustc_hash::FxHashSet;
 
 use crate::event::Action;
 use crate::graph::Graph;
-use crate::lineage::{Ingredient, Origin, Recipe};
+use crate::lineage::{Ingredient, Origin, Recipe, Source};
 use crate::objects::{ObjectState, Released, Stored};
 use crate::task::Strand;
 
@@ -21,6 +23,10 @@ use crate::task::Strand;
 pub(crate) struct Reconstruction {
     /// Tasks below this one wait for the reconstruction.
     first_new: u64,
+    /// Later ones that have failed for want of a file.
+    readers: BTreeSet<TaskKey>,
+    /// How often it has begun.
+    begun: u32,
     /// Those that would have been offered meanwhile.
     held_back: Vec<TaskKey>,
     /// Outputs of tasks that are rerun, by the tasks' names; each is held.
@@ -41,7 +47,41 @@ struct Wanted {
 }
 
 /// The error that a file cannot be recomputed.
-struct NotReconstructible(Name);
+struct NotReconstructible {
+    name: Name,
+    why: Why,
+}
+
+/// Why a file cannot be recomputed.
+enum Why {
+    /// Nobody knows where it comes from.
+    Unknown,
+    Source(Arc<Source>),
+    /// Its task gives something of another length, or nothing, by now.
+    Differs,
+    /// Files are lost again and again while others are recomputed.
+    TooOften,
+}
+
+impl NotReconstructible {
+    fn failure(&self) -> Failure {
+        let name = self.name;
+        let message = format!("the object {name} is lost and cannot be recomputed");
+        let (why, origin) = match &self.why {
+            Why::Unknown => (String::new(), None),
+            Why::Source(source) => (format!(": {source}"), Some(source.task.clone())),
+            Why::Differs => (": its task gives another result by now".to_string(), None),
+            Why::TooOften => (": files are lost again and again".to_string(), None),
+        };
+        let job = || Label {
+            what: "job".into(),
+            name,
+        };
+        let origin = origin.unwrap_or_else(job);
+        let failure = Failure::new(FailureKind::ObjectLost, origin, message + &why);
+        failure.with_hint("start a new run: ciel run --new …")
+    }
+}
 
 impl Reconstruction {
     pub(crate) fn held(&self) -> impl Iterator<Item = ObjectKey> {
@@ -51,16 +91,26 @@ impl Reconstruction {
 
     /// Whether that task must wait.
     pub(crate) fn holds_back(&mut self, key: TaskKey) -> bool {
-        let waits = self.is_old(key);
+        let waits = self.is_held(key);
         if waits {
             self.held_back.push(key);
         }
         waits
     }
 
-    /// Whether that task existed before the files were missed.
-    pub(crate) fn is_old(&self, key: TaskKey) -> bool {
-        key.0 < self.first_new
+    /// Whether that task existed before the files were missed, or has missed one of them.
+    pub(crate) fn is_held(&self, key: TaskKey) -> bool {
+        key.0 < self.first_new || self.readers.contains(&key)
+    }
+
+    /// That task has missed a file.
+    pub(crate) fn hold_reader(&mut self, key: TaskKey) {
+        self.readers.insert(key);
+    }
+
+    /// The files that are being recomputed.
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = Name> {
+        self.wanted.keys().copied()
     }
 }
 
@@ -76,6 +126,7 @@ impl Graph {
         if is_new {
             // What was rerun may have inputs that are lost now.
             remaking.first_new = self.next_task;
+            remaking.begun += 1;
             remaking.wanted.clear();
             let outputs = std::mem::take(&mut remaking.outputs);
             remaking.ingredients.extend(outputs.into_values().flatten());
@@ -106,14 +157,23 @@ impl Graph {
         let origins: Vec<Origin> = self.objects.origins_of(&gone);
         let held = |name: &&Name| self.objects.has_file(**name);
         let held: Vec<Name> = lost.iter().filter(held).copied().collect();
+        if let Some(name) = held.first()
+            && self.remaking_mut().begun > limits::RECONSTRUCTIONS_MAX
+        {
+            let (name, why) = (*name, Why::TooOften);
+            return self.give_up_remaking(now, &NotReconstructible { name, why }, actions);
+        }
         for name in &held {
             let origin = origins.iter().find(|origin| origin.0.name == *name);
             let made = match origin {
                 Some(origin) => self.remake_one(now, origin, &gone, actions).map(drop),
-                None => Err(NotReconstructible(*name)),
+                None => Err(NotReconstructible {
+                    name: *name,
+                    why: Why::Unknown,
+                }),
             };
-            if let Err(NotReconstructible(name)) = made {
-                return self.give_up_remaking(now, name, actions);
+            if let Err(lost) = made {
+                return self.give_up_remaking(now, &lost, actions);
             }
         }
     }
@@ -126,7 +186,11 @@ impl Graph {
         gone: &FxHashSet<Name>,
         actions: &mut Vec<Action>,
     ) -> Result<ObjectKey, NotReconstructible> {
-        let unmakeable = || NotReconstructible(origin.0.name);
+        let unmakeable = || {
+            let source = origin.0.source.clone();
+            let (name, why) = (origin.0.name, source.map_or(Why::Differs, Why::Source));
+            NotReconstructible { name, why }
+        };
         let recipe = origin.0.recipe.as_ref().ok_or_else(unmakeable)?;
         if !self.remaking_mut().outputs.contains_key(&recipe.task) {
             let mut inputs = Vec::with_capacity(recipe.inputs.len());
@@ -158,7 +222,11 @@ impl Graph {
         if let Content::File { name, .. } = value.content
             && (gone.contains(&name) || !self.objects.has_file(name))
         {
-            let origin = ingredient.origin.as_ref().ok_or(NotReconstructible(name))?;
+            let unknown = NotReconstructible {
+                name,
+                why: Why::Unknown,
+            };
+            let origin = ingredient.origin.as_ref().ok_or(unknown)?;
             return self.remake_one(now, origin, gone, actions);
         }
         let mut references = Vec::with_capacity(value.references.len());
@@ -236,7 +304,10 @@ impl Graph {
         self.clear(released, actions);
         match (failed, other) {
             (Some(failure), _) => self.on_job_cancelled(now, (*failure).clone(), actions),
-            (None, Some(name)) => self.give_up_remaking(now, name, actions),
+            (None, Some(name)) => {
+                let why = Why::Differs;
+                self.give_up_remaking(now, &NotReconstructible { name, why }, actions);
+            }
             (None, None) => self.offer_held_back(remaking.held_back, actions),
         }
     }
@@ -271,17 +342,18 @@ impl Graph {
         }
     }
 
-    fn give_up_remaking(&mut self, now: Micros, name: Name, actions: &mut Vec<Action>) {
+    fn give_up_remaking(
+        &mut self,
+        now: Micros,
+        lost: &NotReconstructible,
+        actions: &mut Vec<Action>,
+    ) {
         if let Some(remaking) = self.remaking.take() {
             let mut released = Released::default();
             self.release_all(remaking.held(), &mut released);
             self.clear(released, actions);
         }
-        let what = "job".into();
-        let message = format!("the object {name} is lost and cannot be recomputed");
-        let failure = Failure::new(FailureKind::ObjectLost, Label { what, name }, message);
-        let hint = "start a new run: ciel run --new …";
-        self.on_job_cancelled(now, failure.with_hint(hint), actions);
+        self.on_job_cancelled(now, lost.failure(), actions);
     }
 
     fn remaking_mut(&mut self) -> &mut Reconstruction {

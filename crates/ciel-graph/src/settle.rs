@@ -367,8 +367,12 @@ impl Graph {
         failure: Failure,
         actions: &mut Vec<Action>,
     ) {
-        if self.running(key, attempt).is_some() {
-            self.fail_attempt(now, key, failure, actions);
+        if self.running(key, attempt).is_none() {
+            return;
+        }
+        match self.may_have_missed(key, &failure) {
+            true => self.begin_again_with_its_files(now, key, actions),
+            false => self.fail_attempt(now, key, failure, actions),
         }
     }
 

@@ -1,6 +1,8 @@
 //! The story of a task: a bounded record of what happened to it.
 
-use ciel_model::{Micros, limits};
+use std::sync::Arc;
+
+use ciel_model::{AttemptNumber, Label, Micros, Name, TaskKey, limits};
 
 /// One transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -44,11 +46,13 @@ pub enum Moment {
     Overtaken,
     /// An earlier run had kept the digest of its result, but not all of the bytes.
     Known,
+    /// The file of something that it read was lost; it is restarted when that is recomputed.
+    FileLost,
 }
 
 impl Moment {
     /// All of them, in the order in which they are declared.
-    pub const ALL: [Moment; 19] = [
+    pub const ALL: [Moment; 20] = [
         Moment::Spawned,
         Moment::Ready,
         Moment::Started,
@@ -68,6 +72,7 @@ impl Moment {
         Moment::Duplicated,
         Moment::Overtaken,
         Moment::Known,
+        Moment::FileLost,
     ];
 
     /// The moment that has these words; none if another version wrote them.
@@ -88,6 +93,7 @@ impl Moment {
             Moment::Resumed => "resumed",
             Moment::Retried => "attempt failed, retried",
             Moment::Lost => "lost with its worker, restarted",
+            Moment::FileLost => "missed the file of an object, restarted",
             Moment::RolledBack => "rolled back, restarted",
             Moment::TailSpawned => "tail-spawned its successor",
             Moment::Finished => "finished",
@@ -101,6 +107,25 @@ impl Moment {
             Moment::Overtaken => "overtaken by its duplicate, stopped",
         }
     }
+}
+
+/// A transition of a task, for observers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Happening {
+    /// The time of the transition.
+    pub at: Micros,
+    /// The task.
+    pub task: TaskKey,
+    /// The number of the attempt; after a loss or a retry, that of the next one.
+    pub attempt: AttemptNumber,
+    /// The label of the task.
+    pub label: Label,
+    /// The name of the task that spawned it.
+    pub parent: Option<Name>,
+    /// The executor of the task.
+    pub executor: Arc<str>,
+    /// The transition.
+    pub moment: Moment,
 }
 
 /// Transitions for which there is room more than there are, at most: there may be as many tasks as

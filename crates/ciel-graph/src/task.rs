@@ -143,6 +143,8 @@ pub(crate) struct Course {
     pub(crate) failures: u32,
     /// Workers lost so far.
     pub(crate) losses: u32,
+    /// Attempts so far that failed because a file that they read was lost.
+    pub(crate) misses: u32,
     /// Recorded facts since the last checkpoint, if replayable, in the order of their keys.
     pub(crate) facts: Segmented<Fact>,
     /// The point from which a replay of the strand starts, if not the task's start.
@@ -171,6 +173,13 @@ pub(crate) struct Course {
     pub(crate) deadline: Option<Micros>,
     /// Why no kept result was used for it, if one was looked up.
     pub(crate) rerun: Option<Box<RerunReason>>,
+}
+
+impl Course {
+    /// Attempts that are over, but for the last one.
+    pub(crate) fn attempts_before(&self) -> u32 {
+        self.failures + self.losses + self.misses
+    }
 }
 
 impl Usual for Course {

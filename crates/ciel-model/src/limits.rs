@@ -6,6 +6,12 @@ pub const INLINE_BYTES_MAX: usize = 1024;
 /// Times a task is replayed because its worker died before that is its failure.
 pub const LOSSES_MAX: u32 = 3;
 
+/// Times a task begins again because the file of an object was lost before that is its failure.
+pub const MISSES_MAX: u32 = 16;
+
+/// Times in a row that files are lost while others are recomputed before the job fails.
+pub const RECONSTRUCTIONS_MAX: u32 = 16;
+
 /// Actions that a strand may number.
 pub const ACTIONS_MAX: u64 = 1 << 62;
 

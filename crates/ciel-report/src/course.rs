@@ -116,9 +116,11 @@ fn course<'a>(record: &'a TaskRecord, labels: &HashMap<String, usize>, now: u64)
 /// What a task does after a moment; nothing if that is its end.
 fn doing_after(moment: Moment) -> Option<Doing> {
     match moment {
-        Moment::Spawned | Moment::Suspended | Moment::Held | Moment::StreamLost => {
-            Some(Doing::Wait)
-        }
+        Moment::Spawned
+        | Moment::Suspended
+        | Moment::Held
+        | Moment::StreamLost
+        | Moment::FileLost => Some(Doing::Wait),
         Moment::Ready | Moment::Woken | Moment::Retried | Moment::Lost | Moment::RolledBack => {
             Some(Doing::Queue)
         }

@@ -12,9 +12,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ciel_engine::{Action, Attempt};
+use ciel_graph as graph;
 use ciel_journal::Journal;
 use ciel_model::{Failure, FailureKind, Label, Micros, Name};
-use ciel_store::{ObjectStore, RunFolder, SharedFlag, StoreError};
+use ciel_store::{ObjectName, ObjectStore, RunFolder, SharedFlag, StoreError};
 use ciel_view::history::Writer;
 use ciel_view::records::{CountsRecord, EndRecord};
 use rustc_hash::FxHashMap;
@@ -32,6 +33,7 @@ use crate::kept::Request;
 use crate::kept_queue;
 use crate::largest::Largest;
 use crate::layout::SCRATCH;
+use crate::lost::LostFiles;
 use crate::observer::{Observer, Report, keep_sinks};
 use crate::open_files::OpenFiles;
 use crate::programs::Programs;
@@ -54,6 +56,8 @@ pub(crate) struct Engine {
     pub(crate) objects: Arc<dyn ObjectStore>,
     /// The largest of them.
     pub(crate) largest: Largest,
+    /// Those whose files were lost while the run lives.
+    pub(crate) lost: LostFiles,
     /// Bytes of the disk that they and waiting output may take.
     pub(crate) store_bytes: u64,
     pub(crate) observer: Arc<dyn Observer>,
@@ -157,6 +161,7 @@ impl Engine {
             idle_cores: equipment.idle_cores,
             objects: folder.objects().clone(),
             largest: Largest::default(),
+            lost: LostFiles::default(),
             folder,
             observer: equipment.observer,
             registry: equipment.registry,
@@ -348,14 +353,36 @@ impl Engine {
     pub(crate) fn heed(&self, error: &StoreError) {
         let hindrance = match error {
             StoreError::DiskFull { path } => Blocked::disk_full(path.clone()),
-            StoreError::UnknownObject { .. }
-            | StoreError::DamagedObject { .. }
-            | StoreError::ChangedObject { .. } => Blocked::ObjectLost {
-                what: error.to_string(),
-            },
+            StoreError::UnknownObject { name }
+            | StoreError::DamagedObject { name, .. }
+            | StoreError::ChangedObject { name } => return self.heed_lost(error, *name),
             _ => return,
         };
         self.hinder(hindrance);
+    }
+
+    /// The file of an object is lost: a recorded run recomputes it, and all others that are lost by
+    /// now, unless there is nowhere to put them.
+    fn heed_lost(&self, error: &StoreError, name: ObjectName) {
+        if self.journal.is_none() {
+            return;
+        }
+        if !self.folder.has_objects() {
+            let what = error.to_string();
+            return self.hinder(Blocked::ObjectLost { what });
+        }
+        let _alone = self.lost.search();
+        if self.objects.share(name).is_ok() {
+            // Another one has missed it, too, and it is recomputed by now.
+            return;
+        }
+        let mut lost = self.objects.find_lost();
+        lost.push(name);
+        let lost: Vec<Name> = lost.into_iter().map(|name| Name(name.0)).collect();
+        if self.lost.note(&lost) {
+            self.warn(None, &format!("{error}: it is recomputed"));
+        }
+        self.with(|core, now| core.tell(now, graph::Event::FilesLost { lost }));
     }
 
     /// The same for a task that has failed by itself, if its folder is gone or there is next to no

@@ -45,6 +45,7 @@ mod key;
 mod largest;
 mod layout;
 mod looks;
+mod lost;
 mod moments;
 mod objects;
 mod observer;

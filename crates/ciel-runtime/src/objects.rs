@@ -13,6 +13,7 @@ use ciel_store::{Location, Object, ObjectName, StoreError};
 
 use crate::engine::Engine;
 use crate::largest::Maker;
+use crate::lost::Since;
 use crate::room::{self, NoRoom};
 
 /// The store could not do what was asked.
@@ -54,7 +55,7 @@ impl ObjectError {
 
     /// Whether somebody has written to the file of an object, or has removed it. One that was found
     /// with other bytes is not known any more.
-    pub(crate) fn is_of_changed_bytes(&self) -> bool {
+    pub(crate) fn is_of_lost_file(&self) -> bool {
         use StoreError::{ChangedObject, DamagedObject, UnknownObject};
         matches!(
             self,
@@ -185,6 +186,22 @@ pub(crate) fn whole_path(engine: &Engine, content: &Content) -> Result<PathBuf, 
     match content {
         Content::Inline(_) => Ok(PathBuf::new()),
         Content::File { name, .. } => Ok(engine.objects.share(ObjectName(name.0))?),
+    }
+}
+
+/// Whether the file of an object is another one than at that moment, or has other bytes. If it is
+/// lost, that is heeded, so the machines must be free.
+pub(crate) fn has_changed_since(engine: &Engine, content: &Content, since: Since) -> bool {
+    let Some((name, _)) = content.file() else {
+        return false;
+    };
+    match whole_path(engine, content) {
+        Err(trouble) if trouble.is_of_lost_file() => {
+            trouble.heed(engine);
+            true
+        }
+        Err(_) => false,
+        Ok(_) => engine.lost.has_lost(name, since),
     }
 }
 

@@ -153,8 +153,16 @@ fn go_on(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) -> Op
     let entry = script.take_entry();
     script.rewind(&entry);
     let answers = script.attempt.enter(entry);
-    answer(engine, &mut script, answers);
-    run_script(engine, hand, script)
+    match answer(engine, &mut script, answers) {
+        Ok(()) => run_script(engine, hand, script),
+        Err(failure) => miss(engine, script, *failure),
+    }
+}
+
+/// A script does not get what it was to read.
+fn miss(engine: &Engine, mut script: Box<Script>, failure: Failure) -> Option<Turn> {
+    engine.act(&mut script.attempt, Action::Fail(failure));
+    None
 }
 
 /// The script of an assignment that has not run before, with its machine if it has one already. A
@@ -195,11 +203,12 @@ fn enter(
     }))
 }
 
-fn answer(engine: &Engine, script: &mut Script, answers: Answers) {
+fn answer(engine: &Engine, script: &mut Script, answers: Answers) -> Result<(), Box<Failure>> {
     for (handle, resolution) in answers {
-        let answer = translate::answer(engine, resolution);
+        let answer = translate::answer(engine, &script.assignment().label, resolution)?;
         script.machine.answer(ScriptHandle(handle.0), answer);
     }
+    Ok(())
 }
 
 fn run_script(engine: &Engine, hand: &mut ThreadState, script: Box<Script>) -> Option<Turn> {
@@ -209,7 +218,9 @@ fn run_script(engine: &Engine, hand: &mut ThreadState, script: Box<Script>) -> O
             Next::Again(same) => next = run_stretch(engine, hand, same),
             Next::Crowded(same) => next = pause(engine, hand, same),
             Next::Answered(mut same, answers, ended) => {
-                answer(engine, &mut same, answers);
+                if let Err(failure) = answer(engine, &mut same, answers) {
+                    return miss(engine, same, *failure);
+                }
                 if let Some(ended) = ended {
                     same.cancelled(&ended);
                 }

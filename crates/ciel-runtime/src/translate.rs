@@ -20,40 +20,34 @@ use crate::engine::Engine;
 use crate::executors::Executor;
 use crate::executors::request::Request;
 use crate::largest::Maker;
-use crate::objects::{self, ObjectError};
+use crate::objects;
 use crate::script::{Script, handle, handles};
 use crate::{options, programs};
 
-/// The state of a reference, for the script.
-pub(crate) fn answer(engine: &Engine, resolution: Resolution) -> Answer {
+/// The state of a reference, for the script of that task.
+///
+/// # Errors
+/// The bytes cannot be read, which is the failure of the task and nothing that it could catch.
+pub(crate) fn answer(
+    engine: &Engine,
+    task: &Label,
+    resolution: Resolution,
+) -> Result<Answer, Box<Failure>> {
     let (name, value) = match resolution {
         Resolution::Ready { name, value } => (name, value),
-        Resolution::Failed(failure) => return Answer::Error(thrown(&failure)),
+        Resolution::Failed(failure) => return Ok(Answer::Error(thrown(&failure))),
         Resolution::Future => unreachable!("a script is answered when things are there"),
     };
     let length = value.content.length();
     if value.form == Form::Bytes && length > limits::SCRIPT_LOAD_BYTES_MAX {
-        return Answer::Large {
+        return Ok(Answer::Large {
             name: name.to_string(),
             bytes: length,
-        };
+        });
     }
-    match objects::load(engine, &value.content) {
-        Ok(bytes) => bytes_answer(name, value.form, bytes, &value.references),
-        Err(trouble) => Answer::Error(lost(engine, &trouble)),
-    }
-}
-
-fn lost(engine: &Engine, trouble: &ObjectError) -> Thrown {
-    trouble.heed(engine);
-    Thrown {
-        kind: FailureKind::ObjectLost.code().to_string(),
-        message: trouble.to_string(),
-        task: String::new(),
-        trace: Vec::new(),
-        hint: None,
-        value: None,
-    }
+    let bytes = objects::load(engine, &value.content)
+        .map_err(|trouble| Box::new(trouble.failure(engine, task)))?;
+    Ok(bytes_answer(name, value.form, bytes, &value.references))
 }
 
 /// A failure as scripts catch it.

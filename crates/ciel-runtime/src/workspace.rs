@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::engine::Engine;
 use crate::executors::command::{Stdout, Workspace};
+use crate::lost::Since;
 use crate::objects::{self, ObjectError, PlainError};
 use crate::output;
 use crate::references::reference;
@@ -37,6 +38,8 @@ pub(crate) struct TaskWorkspace<'a> {
     growing: FxHashMap<u32, PathBuf>,
     /// Pipes that the process appends to in place of files, with these files.
     appending: Vec<(OwnedFd, File)>,
+    /// When its inputs were laid out.
+    began: Since,
     /// Trouble that a refusal stands for, so that its kind is not lost.
     trouble: Option<Failure>,
 }
@@ -53,6 +56,7 @@ impl<'a> TaskWorkspace<'a> {
             packed: FxHashMap::default(),
             growing: FxHashMap::default(),
             appending: Vec::new(),
+            began: engine.lost.now(),
             trouble: None,
         }
     }
@@ -166,11 +170,11 @@ impl<'a> TaskWorkspace<'a> {
         Ok(path)
     }
 
-    /// The first input whose file is not what it was when the process began.
+    /// The first input whose file is not what it was when the process began; those that are lost
+    /// are recomputed for others.
     pub(crate) fn changed_input(&self) -> Option<usize> {
         let is_changed = |value: &Value<Handle>| {
-            let trouble = objects::whole_path(self.engine, &value.content).err();
-            trouble.is_some_and(|trouble| trouble.is_of_changed_bytes())
+            objects::has_changed_since(self.engine, &value.content, self.began)
         };
         self.inputs.iter().position(is_changed)
     }

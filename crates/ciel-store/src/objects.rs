@@ -158,6 +158,18 @@ impl FileObjects {
         Ok(())
     }
 
+    /// Whether an object that was here is not any more. One that no use has verified yet is not
+    /// read for that.
+    fn is_lost(&self, name: ObjectName, content: Content) -> bool {
+        let changed = match self.file_of(name, content) {
+            Ok((_, stamp)) if content.trusts(stamp) || !content.is_verified => return false,
+            Ok((file, stamp)) => self.compare(name, (&file, stamp), content.digest).err(),
+            Err(error) => Some(error),
+        };
+        use StoreError::{ChangedObject, DamagedObject};
+        matches!(changed, Some(DamagedObject { .. } | ChangedObject { .. }))
+    }
+
     /// The stamp of a file that is or becomes an object; none where it cannot be relied on.
     pub(crate) fn reliable(&self, stamp: Option<Stamp>) -> Option<Stamp> {
         stamp.filter(|_| self.has_stamps)
@@ -345,6 +357,20 @@ impl ObjectStore for FileObjects {
             true => self.compare(name, (&file, stamp), content.digest),
             false => Ok(()),
         }
+    }
+
+    fn find_lost(&self) -> Vec<ObjectName> {
+        let all = self.contents().clone();
+        let mut lost = Vec::new();
+        for (name, content) in all {
+            if self.is_lost(name, content) {
+                // What is in its place is replaced when it is written again.
+                let _ = self.release(name);
+                lost.push(name);
+            }
+        }
+        lost.sort();
+        lost
     }
 
     fn retain(

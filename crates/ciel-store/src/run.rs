@@ -195,6 +195,11 @@ impl RunFolder {
         has_record(&self.directory)
     }
 
+    /// Whether there is a folder for objects: somebody may have removed it.
+    pub fn has_objects(&self) -> bool {
+        self.directory.path_of(OBJECTS_NAME).is_dir()
+    }
+
     /// Keeps how the run ended, whole or not at all, for a process that must show it once more
     /// because this one died before [`RunFolder::leave`]. The bytes are the caller's; false if they
     /// are more than [`OUTCOME_BYTES_MAX`], which are not kept.

@@ -84,6 +84,11 @@ pub trait ObjectStore: fmt::Debug + Send + Sync {
     /// As [`ObjectStore::map`].
     fn verify(&self, name: ObjectName) -> Result<(), StoreError>;
 
+    /// Looks at the files of all objects: those that are gone, or have other bytes than they had,
+    /// are discarded; returns their names. Bytes are read of what was written to since its last
+    /// use, and of nothing else.
+    fn find_lost(&self) -> Vec<ObjectName>;
+
     /// Recovers the objects that an earlier process of the run has left: exactly `known`. Returns
     /// those that are missing or changed, in the order of `known`; everything else is removed, so
     /// this comes before anything is written. Up to `verified_bytes_max` bytes are compared with

@@ -58,6 +58,11 @@ pub enum Act {
         /// Files of objects that were missing.
         lost: u64,
     },
+    /// Files of objects were lost while the run lived.
+    FilesLost {
+        /// Their number.
+        lost: u64,
+    },
     /// The root was submitted.
     Submitted {
         /// The root.

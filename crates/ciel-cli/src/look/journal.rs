@@ -101,6 +101,7 @@ fn words(act: &Act) -> String {
             ordered_errors,
         } => began([*keep_going, *fail_fast, *ordered_errors]),
         Act::TakenUp { lost } => taken_up(*lost),
+        Act::FilesLost { lost } => files_lost(*lost),
         Act::Submitted { task, executor } => format!("{task} submitted, for {executor}"),
         Act::Placed { task, attempt: 0 } => format!("{task} got a slot"),
         Act::Placed { task, attempt } => format!("{task} got a slot, attempt {}", attempt + 1),
@@ -187,6 +188,10 @@ fn taken_up(lost: u64) -> String {
         0 => resumed.to_string(),
         _ => format!("{resumed}; {} lost", counted(lost, "object")),
     }
+}
+
+fn files_lost(lost: u64) -> String {
+    format!("{} lost, to be recomputed", counted(lost, "file"))
 }
 
 fn with_references(task: &str, does: &str, count: u64) -> String {

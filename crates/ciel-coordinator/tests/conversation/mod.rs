@@ -215,6 +215,9 @@ impl Conversation {
         self.block(Continuation::Saved(b"state".to_vec().into()), wait, None);
         self.tell(Event::Ticked);
         self.tell(Event::TaskRolledBack { task: ROOT, to: 3 });
+        self.tell(Event::FilesLost {
+            lost: vec![Name::of_root(b"lost")],
+        });
         self.tell(Event::CancelRequested { task: TaskKey(2) });
         self.tell(Event::JobCancelled {
             failure: Box::new(failure(FailureKind::Cancelled)),

@@ -314,6 +314,7 @@ fn speaker(event: &graph::Event) -> Option<AttemptKey> {
         Event::RootSubmitted { .. }
         | Event::TaskPlaced { .. }
         | Event::EngineLost { .. }
+        | Event::FilesLost { .. }
         | Event::ContinuationLost { .. }
         | Event::CancelRequested { .. }
         | Event::JobCancelled { .. }

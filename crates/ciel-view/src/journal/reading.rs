@@ -160,9 +160,8 @@ impl Reading {
                 attempt: attempt.0,
             },
             Event::TaskRecalled { task, .. } => Act::Recalled { task: name(task) },
-            Event::EngineLost { lost, .. } => Act::TakenUp {
-                lost: lost.len() as u64,
-            },
+            Event::EngineLost { lost, .. } => taken_up(lost.len() as u64),
+            Event::FilesLost { lost } => files_lost(lost.len() as u64),
             Event::ContinuationLost { task } => Act::CopyLost { task: name(task) },
             Event::CancelRequested { task } => Act::CancelRequested { task: name(task) },
             Event::JobCancelled { failure } => Act::JobCancelled {
@@ -277,6 +276,14 @@ fn waited(
         },
         checkpoint: checkpoint.map(|kept| kept.state.len() as u64),
     }
+}
+
+fn taken_up(lost: u64) -> Act {
+    Act::TakenUp { lost }
+}
+
+fn files_lost(lost: u64) -> Act {
+    Act::FilesLost { lost }
 }
 
 fn finished(task: String, attempt: u32, outputs: &[Output]) -> Act {

@@ -1,0 +1,106 @@
+"""Files of results that are lost or damaged while the run lives are recomputed in it.
+
+The jobs are those of `test_lost_results`, which are killed there: here they wait at their gate
+while files are damaged, and then go on. It knows nothing of how that is found.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import jobs
+import pytest
+from conditions import until
+from test_lost_results import DAMAGES, JOB, PLACES, RESULTS, objects_of, serial
+
+READ_BY_A_TASK = (
+    JOB
+    + """
+@ciel.task(keep=False)
+def length(value):
+    return len(value["inside"].result() if isinstance(value, dict) else value)
+
+def main():
+    value = VALUE
+    ciel.gather([value])
+    wait.spawn().result()
+    return length.spawn(value).result()
+"""
+)
+
+CAUGHT = (
+    JOB
+    + """
+def main():
+    value = made.spawn(200_000)
+    turned.spawn(value).result()
+    wait.spawn().result()
+    try:
+        return len(value.result())
+    except ciel.CielError as error:
+        return repr(error)
+"""
+)
+
+
+def damaged_at_the_gate(
+    folder: Path, text: str, options: tuple[str, ...], chance: random.Random, share: float = 1.0
+) -> jobs.Ended:
+    """Starts a job, damages a share of its files while it waits at its gate, and lets it go on."""
+    os.mkfifo(folder / "gate")
+    jobs.write(folder, text)
+    live = jobs.start(folder / "job.py", options=options)
+    until(lambda: (folder / "waits").exists() or live.poll() is not None)
+    files = objects_of(folder)
+    for path in [path for path in files if chance.random() < share] or files:
+        DAMAGES[chance.choice(list(DAMAGES))](path, chance)
+    (folder / "gate").write_text("")
+    return jobs.end_of(live)
+
+
+@pytest.mark.parametrize("options", PLACES, ids=["disk", "memory"])
+@pytest.mark.parametrize("seed", range(6))
+def test_results_lost_in_a_live_run_are_recomputed_in_it(
+    seed: int, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The run stopped with an error that named the first of them, and had to be resumed by hand."""
+    share = 1.0 if seed < 2 else 0.5
+    ended = damaged_at_the_gate(tmp_path, RESULTS, options, random.Random(seed), share)
+    assert ended.status == 0, ended.talk
+    assert ended.printed == serial(tmp_path, RESULTS).printed
+    assert "it is recomputed" in ended.talk
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("ciel.put(b'c' * 200_000)", "job@ stored it by itself"),
+        ("stores.spawn(200_000)", "stores@ stored it by itself"),
+        ("timed.spawn(200_000)", "timed@ asked for the time or the like"),
+        ("changes.spawn(200_000)", "changes@ is impure"),
+        ("longer.spawn(200_000)", "its task gives another result by now"),
+    ],
+)
+def test_data_lost_in_a_live_run_that_cannot_be_recomputed_is_told_with_its_task(
+    value: str, words: str, tmp_path: Path
+) -> None:
+    text = READ_BY_A_TASK.replace("VALUE", value)
+    ended = damaged_at_the_gate(tmp_path, text, PLACES[0], random.Random(1))
+    assert ended.status == 1
+    assert "is lost and cannot be recomputed" in ended.talk and "ciel run --new" in ended.talk
+    for word in words.split("@"):
+        assert word in ended.talk
+
+
+def test_a_lost_file_is_no_failure_that_a_task_could_catch(tmp_path: Path) -> None:
+    ended = damaged_at_the_gate(tmp_path, CAUGHT, PLACES[0], random.Random(2))
+    assert ended.value == 200_000, ended.talk
+
+
+def test_why_says_that_a_task_has_missed_a_file(tmp_path: Path) -> None:
+    text = READ_BY_A_TASK.replace("VALUE", "made.spawn(200_000)")
+    damaged_at_the_gate(tmp_path, text, PLACES[0], random.Random(3))
+    told = jobs.command(tmp_path, "why", "length")
+    assert b"missed the file of an object, restarted" in told.printed, told

@@ -9,7 +9,8 @@
 //! `settle`, which commits.
 
 use ciel_model::{
-    Class, Failure, FailureKind, Handle, InputMode, Micros, Mode, ObjectKey, TaskKey, Value,
+    AttemptNumber, Class, Failure, FailureKind, Handle, InputMode, Micros, Mode, Name, ObjectKey,
+    TaskKey, Value,
 };
 
 use crate::event::{Action, Carriage, Output, StreamInput};
@@ -242,6 +243,14 @@ impl Graph {
             }
             Some(_) => None,
         }
+    }
+
+    /// The name of the object behind a handle of an attempt, under which a task that makes it opens
+    /// it.
+    pub fn name_of(&self, key: TaskKey, attempt: AttemptNumber, handle: Handle) -> Option<Name> {
+        let task = self.tasks.get(&key)?;
+        let object = task.table.get(handle).filter(|_| task.attempt == attempt)?;
+        Some(self.objects.get(self.objects.target(object))?.name)
     }
 
     /// What a reader finds in place of a stream whose task has ended well.

@@ -26,6 +26,12 @@ impl Node {
         })
     }
 
+    /// Whether the root runs in a worker, and takes no core there.
+    pub fn has_root_apart(&self, worker: WorkerKey) -> bool {
+        let worker = self.pools.workers.get(&worker);
+        worker.is_some_and(|worker| worker.is_roots)
+    }
+
     /// Whether strands wait in a worker, for whatever runs there.
     pub fn keeps_strands(&self, worker: WorkerKey) -> bool {
         let worker = self.pools.workers.get(&worker);

@@ -379,7 +379,8 @@ impl Connection {
     }
 
     /// Asks what is behind a handle; answered by `reference`, with `must_block` only when it is
-    /// settled.
+    /// settled, with `as_stream` by a stream if it is not.
+    #[pyo3(signature = (tag, request, handle, must_block, as_stream = false))]
     fn open_reference(
         &self,
         py: Python<'_>,
@@ -387,16 +388,10 @@ impl Connection {
         request: u32,
         handle: u32,
         must_block: bool,
+        as_stream: bool,
     ) -> PyResult<()> {
-        self.say(
-            py,
-            tag,
-            wire::OpenReference {
-                request,
-                handle,
-                must_block,
-            },
-        )
+        let message = messages::open_reference(request, handle, must_block, as_stream);
+        self.say(py, tag, message)
     }
 
     /// Commits the file opened by `request`: an object as of `construct`, or an output.

@@ -5,8 +5,8 @@
 
 use bytes::Bytes;
 use ciel_protocol::wire::{
-    Audit, Data, Descriptor, FileRead, Input, InputMode, OpenOutput, Output, Spawn, StreamMode,
-    StreamWish,
+    Audit, Data, Descriptor, FileRead, Input, InputMode, OpenOutput, OpenReference, Output, Spawn,
+    StreamMode, StreamWish,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -52,6 +52,21 @@ pub fn open_output(request: u32, output: u32, form: String, length: u64) -> Open
         output,
         form,
         length,
+    }
+}
+
+/// The request for what is behind a handle.
+pub fn open_reference(
+    request: u32,
+    handle: u32,
+    must_block: bool,
+    as_stream: bool,
+) -> OpenReference {
+    OpenReference {
+        request,
+        handle,
+        must_block,
+        as_stream,
     }
 }
 

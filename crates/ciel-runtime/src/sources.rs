@@ -15,7 +15,45 @@ use rustc_hash::FxHashMap;
 use tokio::sync::watch;
 
 /// The open outputs of running processes, by the names of the objects that they become.
-pub(crate) type Sources = FxHashMap<Name, Arc<Source>>;
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    open: FxHashMap<Name, Arc<Source>>,
+    /// Who is to have the newest of each, also when that has ended.
+    onlookers: FxHashMap<Name, Vec<watch::Sender<Option<Arc<Source>>>>>,
+}
+
+impl Sources {
+    /// The open output that becomes the object of that name.
+    pub(crate) fn get(&self, name: &Name) -> Option<&Arc<Source>> {
+        self.open.get(name)
+    }
+
+    /// A process has opened an output.
+    pub(crate) fn insert(&mut self, name: Name, source: Arc<Source>) {
+        for onlooker in self.onlookers.get(&name).into_iter().flatten() {
+            onlooker.send_replace(Some(source.clone()));
+        }
+        self.open.insert(name, source);
+    }
+
+    /// The process of that attempt does not write the output any more.
+    pub(crate) fn remove(&mut self, name: &Name, producer: AttemptKey) {
+        if self.get(name).is_some_and(|it| it.producer == producer) {
+            self.open.remove(name);
+        }
+    }
+
+    /// The newest source of an object, and each one that comes later.
+    pub(crate) fn look_at(&mut self, name: Name) -> watch::Receiver<Option<Arc<Source>>> {
+        self.onlookers.retain(|_, onlookers| {
+            onlookers.retain(|onlooker| !onlooker.is_closed());
+            !onlookers.is_empty()
+        });
+        let (onlooker, sources) = watch::channel(self.open.get(&name).cloned());
+        self.onlookers.entry(name).or_default().push(onlooker);
+        sources
+    }
+}
 
 /// Which way the bytes of a source take, and how far they have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

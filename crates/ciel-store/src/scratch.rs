@@ -226,6 +226,23 @@ impl Scratch {
         Ok(end)
     }
 
+    /// Opens the writing end of such a pipe, which does not wait for room; there is a reader.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn writing_end(&self, pipe: &Path) -> io::Result<OwnedFd> {
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(rustix::fs::open(pipe, flags, Mode::empty())?)
+    }
+
+    /// Removes such a pipe. Whoever has opened it keeps it.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn remove_pipe(&self, pipe: &Path) -> io::Result<()> {
+        std::fs::remove_file(pipe)
+    }
+
     /// Makes an empty file for this attempt of a task, to be written and read at the same time.
     ///
     /// # Errors

@@ -206,6 +206,7 @@ impl Conversation {
             Ok(resume) => {
                 let tag = task.tag;
                 io.send(tag, resume);
+                io.host.tell(task.watch_shown());
                 self.running.insert(tag, task);
             }
             Err(failure) => {

@@ -108,6 +108,22 @@ impl Files {
         host.find_stream(task, self.scratch, input)
     }
 
+    /// The pipe from which the task reads what is written of an object meanwhile.
+    pub(crate) fn show_stream(
+        &mut self,
+        host: &mut dyn Host,
+        task: &Assignment,
+        handle: Handle,
+    ) -> Failed<PathBuf> {
+        self.touched = true;
+        host.show_stream(task, self.scratch, handle)
+    }
+
+    /// An object is settled that the task may read in that way.
+    pub(crate) fn settle_stream(&self, host: &mut dyn Host, handle: Handle) {
+        host.settle_stream(self.scratch, handle);
+    }
+
     /// What has become of an output that was a stream, whose task ends well.
     pub(crate) fn end_stream(
         &self,

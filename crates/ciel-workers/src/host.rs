@@ -10,7 +10,7 @@ use bytes::Bytes;
 use ciel_engine::{Caller, Event, Reply};
 use ciel_graph::{Assignment, Output, StreamInput};
 use ciel_model::{Audit, Content, Digest, Failure, Form, Handle, Label, Name, TaskKey, Value};
-use ciel_node::AttemptKey;
+use ciel_node::{AttemptKey, WorkerKey};
 
 use crate::callee::Callee;
 
@@ -214,6 +214,24 @@ pub trait Host {
         scratch: Scratch,
         input: StreamInput,
     ) -> Failed<Found>;
+
+    /// Whether the root runs in that worker, and takes no core.
+    fn has_root_apart(&mut self, worker: WorkerKey) -> bool;
+
+    /// Gives a running task the pipe from which it reads what is written of an unresolved object
+    /// meanwhile, in blocks.
+    ///
+    /// # Errors
+    /// The store's.
+    fn show_stream(
+        &mut self,
+        task: &Assignment,
+        scratch: Scratch,
+        handle: Handle,
+    ) -> Failed<PathBuf>;
+
+    /// The object behind a handle is settled: what a task reads of it meanwhile comes to its end.
+    fn settle_stream(&mut self, scratch: Scratch, handle: Handle);
 
     /// Removes all scratch files of a start; its streams are closed.
     fn clear(&mut self, scratch: Scratch);

@@ -71,6 +71,14 @@ pub(crate) fn stream(path: &Path, form: &Form) -> State {
     })
 }
 
+/// What is written of an object, in blocks that say themselves how they are read.
+pub(crate) fn blocks(path: &Path) -> State {
+    State::Stream(Stream {
+        path: path.to_string_lossy().into_owned(),
+        form: String::new(),
+    })
+}
+
 /// Few bytes in a buffer of their own, rather than in that of all that was received with them.
 fn own(bytes: &Bytes) -> Bytes {
     match bytes.is_unique() {

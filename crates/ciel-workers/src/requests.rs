@@ -193,6 +193,9 @@ fn open_reference(
 ) -> Failed<Outcome> {
     request(task, message.request)?;
     let handle = known_handles(turn.host, task, &[message.handle])?[0];
+    if message.as_stream && turn.features.streams {
+        return open_as_stream(turn, task, message.request, handle);
+    }
     if message.must_block && turn.features.watching {
         task.watch(handle, message.request);
         let watched = task.attempt.watch(handle);
@@ -202,6 +205,27 @@ fn open_reference(
     let known = look(turn.host, task, handle);
     let answer = reference_answer(turn.host, task, message.request, handle, known)?;
     Ok(Outcome::Answer(Box::new(answer)))
+}
+
+/// What is resolved is given; of anything else, what is written of it. A task that takes a core is
+/// to wait: who writes may need it.
+fn open_as_stream(
+    turn: &mut Turn<'_>,
+    task: &mut WorkerTask,
+    request: u32,
+    handle: Handle,
+) -> Failed<Outcome> {
+    let known = look(turn.host, task, handle);
+    let cores = task.assignment.descriptor.options.resources.millicores;
+    let takes_core = cores > 0 && !turn.host.has_root_apart(turn.worker);
+    if takes_core || !matches!(known, Resolution::Future) {
+        let answer = reference_answer(turn.host, task, request, handle, known)?;
+        return Ok(Outcome::Answer(Box::new(answer)));
+    }
+    let reference = task.show_stream(turn.host, handle)?;
+    turn.host.tell(vec![task.attempt.watch(handle).into()]);
+    let result = answer::Result::Reference(reference);
+    Ok(Outcome::Answer(Box::new(answer(request, result))))
 }
 
 fn reference_answer(
@@ -224,6 +248,7 @@ pub(crate) fn watched(
     task: &mut WorkerTask,
     handle: Handle,
 ) -> Failed<Vec<Answer>> {
+    task.settle_stream(host, handle);
     let requests = task.take_watches(handle);
     let mut answers = Vec::with_capacity(requests.len());
     for request in requests {

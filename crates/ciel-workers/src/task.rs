@@ -3,9 +3,10 @@
 //! It does not know what the task asks for; that is `requests`. Read next: `start`, which makes
 //! one.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use ciel_engine::Attempt;
+use ciel_engine::{Attempt, Event};
 use ciel_graph::{Assignment, Entry, StreamInput};
 use ciel_model::{
     Content, Failure, Form, Handle, InputMode, Label, Micros, Refused, Resolution, WaitEnd,
@@ -34,6 +35,8 @@ pub(crate) struct WorkerTask {
     pub(crate) resolved: FxHashSet<Handle>,
     /// Requests to be answered when what they are about is resolved.
     watches: FxHashMap<Handle, Vec<u32>>,
+    /// What the task reads while it is written, and has not waited for.
+    shown: BTreeSet<Handle>,
     /// The numbers of these requests, and of those that opened files.
     requests: OpenRequests,
     errors: Lines,
@@ -65,6 +68,7 @@ impl WorkerTask {
             tag,
             resolved: FxHashSet::default(),
             watches: FxHashMap::default(),
+            shown: BTreeSet::new(),
             requests: OpenRequests::default(),
             errors: Lines::default(),
             errors_bytes: 0,
@@ -219,6 +223,29 @@ impl WorkerTask {
             handle: stream.input.0,
             state: Some(state),
         })
+    }
+
+    /// Lets the task read what is written of an unresolved object meanwhile.
+    pub(crate) fn show_stream(&mut self, host: &mut dyn Host, handle: Handle) -> Failed<Reference> {
+        let path = self.files.show_stream(host, &self.assignment, handle)?;
+        self.shown.insert(handle);
+        Ok(Reference {
+            handle: handle.0,
+            state: Some(objects::blocks(&path)),
+        })
+    }
+
+    /// An object is settled that the task may read while it is written.
+    pub(crate) fn settle_stream(&mut self, host: &mut dyn Host, handle: Handle) {
+        if self.shown.remove(&handle) {
+            self.files.settle_stream(host, handle);
+        }
+    }
+
+    /// Watches what the task reads while it is written: the end of a turn has ended all watches.
+    pub(crate) fn watch_shown(&self) -> Vec<Event> {
+        let shown = self.shown.iter();
+        shown.map(|it| self.attempt.watch(*it).into()).collect()
     }
 
     /// The strand continues: what its worker receives.

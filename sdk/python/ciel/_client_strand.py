@@ -22,10 +22,9 @@ from ciel._call import Call
 from ciel._callbacks import Callbacks
 from ciel._engine_strand import EngineStrand, truths
 from ciel._errors import Cancelled, CielError, NoRun, WorkerLost, error_of
-from ciel._future import Future
+from ciel._future import Future, Known
 from ciel._native import Answer, Failure, Observed, Opened, Shutdown
 from ciel._options import Options
-from ciel._reading import Source
 
 if TYPE_CHECKING:
     from ciel._native import Result
@@ -201,15 +200,29 @@ class ClientStrand(EngineStrand):
 
     def result(self, future: Future[Any]) -> Any:
         """Waits in this thread; other threads continue."""
-        answer = self._taken(self.watch(future))
-        assert not isinstance(answer, (Opened, Observed)), f"{future!r} resolved to {answer!r}"
-        return self.read(answer)
+        return self.read(self.settled(future))
 
-    def source(self, future: Future[Any]) -> Source:
-        """As `result`, but what is in a file stays there."""
+    def settled(self, future: Future[Any]) -> Known:
+        """Waits in this thread; other threads continue."""
         answer = self._taken(self.watch(future))
         assert not isinstance(answer, (Opened, Observed)), f"{future!r} resolved to {answer!r}"
-        return self.source_of(answer)
+        return answer
+
+    def looks_on(self, future: Future[Any]) -> bool:
+        """Reads what is not known to be whole."""
+        known = future._known
+        return known is None or not known.is_resolved
+
+    def open_stream(self, future: Future[Any]) -> Result:
+        """Asks and waits in this thread."""
+        handle = self.handle_of(future)
+        asked = self._ask(
+            lambda request: self.connection.open_reference(self.tag, request, handle, False, True)
+        )
+        return self._taken(asked)
+
+    def say_all(self) -> None:
+        """Everything is sent at once."""
 
     def wait(
         self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None

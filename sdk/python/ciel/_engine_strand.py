@@ -17,15 +17,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ciel import _native
+from ciel._blocks import Blocks
 from ciel._call import YIELDS, Call
 from ciel._code import Identity, reached_by
-from ciel._errors import WaitError, error_of
+from ciel._errors import NonDeterministic, WaitError, error_of
 from ciel._faults import explained, not_utf8
 from ciel._frames import FORM
 from ciel._freeze import object_of, value_of, value_of_file, values_from
 from ciel._future import Future, Known
 from ciel._json_call import with_references
-from ciel._native import Definition, Failed, File, Incoming, Opened, Value
+from ciel._native import Definition, Failed, File, Incoming, Observed, Opened, Pending, Value
 from ciel._options import Options
 from ciel._payload import OBJECT_BYTES_MIN, Packed, pack
 from ciel._reading import STREAMED, Source
@@ -46,6 +47,9 @@ DEFINITIONS_MAX = 1024
 
 JOINED_BYTES_MAX = 1 << 14
 """Bytes in pieces that are copied into one: below it a copy costs less than a second call."""
+
+BLOCK_BYTES = 1 << 16
+"""Bytes of a stream that are taken at once, if they are there."""
 
 _definitions: dict[tuple[str, str, int, Options], Definition] = {}
 
@@ -281,6 +285,54 @@ class EngineStrand(_native.Counted, Strand):
             return value_of_file(known.path, known.form, self._inside(known.references))
         assert type(known) is Failed, f"{known!r} is read before it is resolved"
         raise error_of(known.failure)
+
+    def source(self, future: Future[Any]) -> Source:
+        """As `result`, but what is in a file stays there; a root reads while it is written."""
+        if not self.looks_on(future):
+            return self.source_of(self.settled(future))
+        answer = self.open_stream(future)
+        if type(answer) is Pending:  # this strand has the slot of who would write
+            return self.source_of(self.settled(future))
+        if type(answer) is not Incoming:
+            assert not isinstance(answer, (Opened, Observed)), f"{future!r} is {answer!r}"
+            return self.source_of(answer)
+        blocks = Blocks(answer.path, self.say_all, lambda given: self._rest_of(future, given))
+        form = blocks.form()
+        if form in STREAMED:
+            return _source(form, io.BufferedReader(blocks, BLOCK_BYTES))
+        blocks.close()
+        return self.source_of(self.settled(future))
+
+    def looks_on(self, future: Future[Any]) -> bool:
+        """Whether this strand reads what is written of a future meanwhile: it has no slot."""
+        return False
+
+    def open_stream(self, future: Future[Any]) -> Result:
+        """Requests what is there of a future, or comes of it."""
+        request = self.next_request()
+        self.tidy()
+        self.connection.open_reference(self.tag, request, self.handle_of(future), False, True)
+        return self.answer(request)
+
+    def say_all(self) -> None:
+        """Sends all that was said and printed, before a read that may wait."""
+        self.tidy()
+        self.connection.flush()
+
+    @abstractmethod
+    def settled(self, future: Future[Any]) -> Known:
+        """Waits for a future; returns what is known of it then."""
+
+    def _rest_of(self, future: Future[Any], given: int) -> BinaryIO:
+        """What is left of a stream that has ended, of which so many bytes were read."""
+        file = self.source_of(self.settled(future)).file
+        length = 0 if file is None else file.seek(0, io.SEEK_END)
+        if file is None or length < given:
+            raise NonDeterministic(
+                f"{given} bytes of a stream were read, and its task was repeated and wrote {length}"
+            )
+        file.seek(given)
+        return file
 
     def source_of(self, known: Known) -> Source:
         """Where a resolved reference can be read, or one that is being written.

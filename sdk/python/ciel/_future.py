@@ -169,8 +169,9 @@ class Future(FutureState, NoValue, Generic[T_co]):
         """What the future's task yields, or the lines of the bytes that it makes.
 
         A task that is passed the stream starts as soon as that is being written, and reads it
-        meanwhile; it ends after the task that writes it. Whoever iterates here waits until the
-        stream is whole. Each call returns a new one, from the beginning.
+        meanwhile; it ends after the task that writes it. The program itself and a session that
+        iterate here read meanwhile, too; a task waits until the stream is whole. Each call returns
+        a new one, from the beginning.
 
         `mode`, or the flags, say how a task or a command reads it that is passed the stream; what
         cannot be had is stored, and `ciel why` says so. `granularity` is how many new bytes it has
@@ -182,8 +183,9 @@ class Future(FutureState, NoValue, Generic[T_co]):
         return Reading(lambda: self._strand.source(self), self, wish)
 
     def open(self: Future[bytes]) -> BinaryIO:
-        """The bytes of the future as a binary file, once they are whole; not copied into memory.
+        """The bytes of the future as a binary file, not copied into memory.
 
+        The program itself and a session read a stream while it is written, a task once it is whole.
         Raises CielError if it is a future of something else.
         """
         return self.stream().open()

@@ -540,8 +540,13 @@ class Connection:
         number of bytes, 0 if it is not known.
         """
 
-    def open_reference(self, tag: int, request: int, handle: int, must_block: bool) -> None:
-        """Asks what is behind a handle; with `must_block` answered only when it is settled."""
+    def open_reference(
+        self, tag: int, request: int, handle: int, must_block: bool, as_stream: bool = False
+    ) -> None:
+        """Asks what is behind a handle; with `must_block` answered only when it is settled.
+
+        With `as_stream`, what is not settled is answered at once by `Incoming`.
+        """
 
     def commit(
         self,

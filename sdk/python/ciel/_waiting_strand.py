@@ -22,7 +22,6 @@ from ciel._lasting import READ
 from ciel._native import Answer, Cancel, Drop, Failure, Observation, Observed
 from ciel._pickle_hooks import freezing
 from ciel._questions import ASKED
-from ciel._reading import Source
 from ciel._strand import check_may_wait, here
 from ciel._task_strand import TaskStrand
 
@@ -151,9 +150,17 @@ class WaitingStrand(EngineStrand, TaskStrand):
         future._waited = True
         return known
 
-    def source(self, future: Future[Any]) -> Source:
-        """As `result`, but what is in a file stays there."""
-        return self.source_of(self._awaited(future))
+    def settled(self, future: Future[Any]) -> Known:
+        """Waits by parking."""
+        return self._awaited(future)
+
+    def looks_on(self, future: Future[Any]) -> bool:
+        """A root does; others would need their slots while they wait for bytes."""
+        told = self._told is not None and future._handle in self._told
+        if self.is_task or here.strand is not self or told:
+            return False
+        self._check_may_wait()
+        return future._known is None and future._child is None and future._strand is self
 
     def _wait_one(self, future: Future[Any]) -> Known:
         known: Known | None = future._known

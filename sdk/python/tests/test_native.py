@@ -142,6 +142,7 @@ SAID: dict[str, Callable[[Connection, int], None]] = {
     "worker-open-output": lambda c, tag: c.open_output(tag, 2, 0),
     "worker-open-output-form": lambda c, tag: c.open_output(tag, 2, 1, "frames"),
     "worker-open-reference": lambda c, tag: c.open_reference(tag, 1, 1 << 31, False),
+    "worker-open-reference-as-stream": lambda c, tag: c.open_reference(tag, 6, 2, False, True),
     "worker-open-reference-must-block": lambda c, tag: c.open_reference(tag, 6, 2, True),
     "worker-write": lambda c, tag: c.write(tag, 0, b"a line\n", 3),
     "worker-write-file": lambda c, tag: c.write_file(tag, "/home/you/log", b"a line\n", 3),

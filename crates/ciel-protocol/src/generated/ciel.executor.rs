@@ -261,7 +261,7 @@ pub struct Stream {
     /// well; if it has not, the engine stops the reader.
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
-    /// As in Data.
+    /// As in Data; empty in the answer to a request with as_stream, where blocks come out of the pipe.
     #[prost(string, tag = "2")]
     pub form: ::prost::alloc::string::String,
 }
@@ -527,7 +527,8 @@ pub struct TailSpawn {
     pub audit: ::core::option::Option<Audit>,
 }
 /// Requests what is behind a handle. Answered by Answer.reference: at once, also if it is still a
-/// future; or, with must_block, when it is resolved, and not at all if the task ends before.
+/// future; or, with must_block, when it is resolved, and not at all if the task ends before. With
+/// as_stream, an object that is not resolved is answered at once by a stream without a form.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OpenReference {
     /// Number of the request, chosen by the worker, unlike those of the task's other open requests.
@@ -539,6 +540,9 @@ pub struct OpenReference {
     /// Answer when the reference is resolved. Needs the feature "watching".
     #[prost(bool, tag = "3")]
     pub must_block: bool,
+    /// Give what is written of the object meanwhile, as blocks in a pipe. Needs the feature "streams".
+    #[prost(bool, tag = "4")]
+    pub as_stream: bool,
 }
 /// Requests a file for an output. Answered by Answer.opened. An output is opened at most once. One
 /// that is a stream is a named pipe: it is written from its beginning to its end, closed before the

@@ -4950,6 +4950,9 @@ impl serde::Serialize for OpenReference {
         if self.must_block {
             len += 1;
         }
+        if self.as_stream {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.OpenReference", len)?;
         if self.request != 0 {
             struct_ser.serialize_field("request", &self.request)?;
@@ -4959,6 +4962,9 @@ impl serde::Serialize for OpenReference {
         }
         if self.must_block {
             struct_ser.serialize_field("mustBlock", &self.must_block)?;
+        }
+        if self.as_stream {
+            struct_ser.serialize_field("asStream", &self.as_stream)?;
         }
         struct_ser.end()
     }
@@ -4974,6 +4980,8 @@ impl<'de> serde::Deserialize<'de> for OpenReference {
             "handle",
             "must_block",
             "mustBlock",
+            "as_stream",
+            "asStream",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -4981,6 +4989,7 @@ impl<'de> serde::Deserialize<'de> for OpenReference {
             Request,
             Handle,
             MustBlock,
+            AsStream,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -5005,6 +5014,7 @@ impl<'de> serde::Deserialize<'de> for OpenReference {
                             "request" => Ok(GeneratedField::Request),
                             "handle" => Ok(GeneratedField::Handle),
                             "mustBlock" | "must_block" => Ok(GeneratedField::MustBlock),
+                            "asStream" | "as_stream" => Ok(GeneratedField::AsStream),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -5027,6 +5037,7 @@ impl<'de> serde::Deserialize<'de> for OpenReference {
                 let mut request__ = None;
                 let mut handle__ = None;
                 let mut must_block__ = None;
+                let mut as_stream__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Request => {
@@ -5051,12 +5062,19 @@ impl<'de> serde::Deserialize<'de> for OpenReference {
                             }
                             must_block__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::AsStream => {
+                            if as_stream__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("asStream"));
+                            }
+                            as_stream__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(OpenReference {
                     request: request__.unwrap_or_default(),
                     handle: handle__.unwrap_or_default(),
                     must_block: must_block__.unwrap_or_default(),
+                    as_stream: as_stream__.unwrap_or_default(),
                 })
             }
         }

@@ -189,10 +189,7 @@ impl Drop for Outlets {
     fn drop(&mut self) {
         let mut core = self.engine.lock();
         for outlet in &self.open {
-            let source = core.streams.get(&outlet.name);
-            if source.is_some_and(|source| source.producer == self.attempt) {
-                core.streams.remove(&outlet.name);
-            }
+            core.streams.remove(&outlet.name, self.attempt);
         }
     }
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use ciel_engine::{Caller, Event, Reply};
 use ciel_graph::{Assignment, Output, StreamInput};
 use ciel_model::{Audit, Content, Digest, Failure, Form, Handle, Hasher, Label, Name, TaskKey};
-use ciel_node::AttemptKey;
+use ciel_node::{AttemptKey, WorkerKey};
 use ciel_workers::{Callee, Failed, Found, Host, Json, Scratch};
 
 use super::Workers;
@@ -254,6 +254,25 @@ impl Host for WorkerHost<'_> {
     ) -> Failed<Found> {
         let found = self.workers.streams.find(task, scratch, input);
         self.stored(&task.label, found)?
+    }
+
+    fn has_root_apart(&mut self, worker: WorkerKey) -> bool {
+        let core = self.engine().lock();
+        core.engine().node().has_root_apart(worker)
+    }
+
+    fn show_stream(
+        &mut self,
+        task: &Assignment,
+        scratch: Scratch,
+        handle: Handle,
+    ) -> Failed<PathBuf> {
+        let shown = self.workers.streams.show(task, scratch, handle);
+        self.stored(&task.label, shown)?
+    }
+
+    fn settle_stream(&mut self, scratch: Scratch, handle: Handle) {
+        self.workers.streams.settle(scratch.tag, handle);
     }
 
     fn clear(&mut self, scratch: Scratch) {

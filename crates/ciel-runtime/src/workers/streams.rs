@@ -9,14 +9,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ciel_graph::{Assignment, StreamInput};
-use ciel_model::{Form, Label};
+use ciel_model::{Failure, FailureKind, Form, Handle, Label};
 use ciel_node::AttemptKey;
 use ciel_workers::{Failed, Found, Scratch};
 use rustc_hash::FxHashMap;
 
+use crate::core::Core;
 use crate::engine::Engine;
 use crate::objects::ObjectError;
-use crate::streams::{Attached, Carried, Inlet, Outlets, Place, attach_by_name};
+use crate::streams::{Attached, Carried, Inlet, Onlooker, Outlets, Place, attach_by_name};
 
 /// The streams of all tasks in workers, by the tags of their starts.
 pub(super) struct TaskStreams {
@@ -32,6 +33,16 @@ struct Ends {
     carried: Failed<Vec<(u32, Carried)>>,
     /// Kept while the task reads.
     inlets: Vec<Inlet>,
+    onlookers: Vec<Onlooker>,
+}
+
+impl Ends {
+    /// The least number that no pipe of an onlooker has.
+    fn free_place(&mut self) -> usize {
+        self.onlookers.retain(|onlooker| !onlooker.is_over());
+        let is_free = |place: &usize| self.onlookers.iter().all(|it| it.place != *place);
+        (0..).find(is_free).expect("few of all numbers are taken")
+    }
 }
 
 impl TaskStreams {
@@ -55,6 +66,7 @@ impl TaskStreams {
             ),
             carried: Ok(Vec::new()),
             inlets: Vec::new(),
+            onlookers: Vec::new(),
         });
         act(ends)
     }
@@ -111,6 +123,51 @@ impl TaskStreams {
             Attached::Value(value) => Found::Value(value),
             Attached::Gone => Found::Gone,
         }))
+    }
+
+    /// Makes a running task an onlooker of an unresolved object; gives its pipe.
+    ///
+    /// # Errors
+    /// The store's; inside, the failure of the task if the system refuses a pipe.
+    pub(super) fn show(
+        &self,
+        task: &Assignment,
+        scratch: Scratch,
+        handle: Handle,
+    ) -> Result<Failed<PathBuf>, ObjectError> {
+        let graph_name = |core: &Core| core.graph().name_of(task.task, task.attempt, handle);
+        let Some(name) = graph_name(&self.engine.lock()) else {
+            let why = "a stream is not its own";
+            let failure = Failure::new(FailureKind::Refused, task.label.clone(), why);
+            return Ok(Err(Box::new(failure)));
+        };
+        let place = self.with(task, scratch.tag, |ends| ends.free_place());
+        let purpose = format!("shown.{place}");
+        let folders = self.engine.folder.scratch();
+        let (path, pipe) = folders.pipe(scratch.name.0, scratch.tag, &purpose)?;
+        let begun = Onlooker::begin(&self.engine, name, (handle, place), (path.clone(), pipe));
+        let begun = begun.map_err(|error| {
+            let message = format!("cannot read a stream: {error}");
+            Box::new(Failure::new(
+                FailureKind::TaskError,
+                task.label.clone(),
+                message,
+            ))
+        });
+        Ok(begun.map(|onlooker| {
+            self.with(task, scratch.tag, |ends| ends.onlookers.push(onlooker));
+            path
+        }))
+    }
+
+    /// The object behind a handle is settled.
+    pub(super) fn settle(&self, tag: u32, handle: Handle) {
+        let tasks = self.tasks.borrow();
+        let onlookers = tasks.get(&tag).map(|ends| &ends.onlookers);
+        let onlookers = onlookers.into_iter().flatten();
+        onlookers
+            .filter(|onlooker| onlooker.handle == handle)
+            .for_each(Onlooker::settle);
     }
 
     /// The task of that start is about to end well: takes what is left in its pipes.

@@ -131,6 +131,28 @@ fn watched_reference_is_answered_when_it_is_resolved() {
     assert_eq!(world.send(1, open_construct(3)), "answer 3: opened");
 }
 
+/// A wait ends all watches, so the end of a stream that is settled meanwhile would not be noticed.
+#[test]
+fn stream_that_a_task_looks_at_is_settled_although_the_task_has_waited() {
+    let mut streaming = hello();
+    streaming.features.push("streams".to_string());
+    let mut world = World::running(streaming);
+    world.send(0, define(5, "p", 1));
+    world.send(1, spawn(0, 0, 5, &[]));
+    world.send(1, spawn(1, 1, 5, &[]));
+    assert_eq!(world.send(1, look_on(3, 0)), "[watched], answer 3: stream");
+    let settled = |world: &World| world.text_of("/scratch/1/shown.0");
+    assert_eq!(world.send(1, park(2, &[1])), "[blocked], start 2");
+    assert_eq!(world.send(2, exit(&[0], 0)), "[finished], start 3");
+    assert_eq!(settled(&world), "");
+    assert_eq!(
+        world.send(3, exit(&[0], 0)),
+        "[finished], [watched], resume 1 with value"
+    );
+    assert_eq!(settled(&world), "settled");
+    assert_eq!(world.send(1, look_on(4, 0)), "[blocked], answer 4: value");
+}
+
 #[test]
 fn stopped_task_has_some_time_to_end_and_is_not_listened_to() {
     let mut world = World::running(hello());

@@ -112,6 +112,7 @@ pub fn open_reference(request: u32, handle: u32, must_block: bool) -> Kind {
         request,
         handle,
         must_block,
+        as_stream: false,
     })
 }
 
@@ -241,5 +242,14 @@ pub fn exit(outputs: &[u32], next: u32) -> Kind {
         outputs: outputs.iter().map(output).collect(),
         next,
         ..Exit::default()
+    })
+}
+
+pub fn look_on(request: u32, handle: u32) -> Kind {
+    Kind::OpenReference(OpenReference {
+        request,
+        handle,
+        must_block: false,
+        as_stream: true,
     })
 }

@@ -276,6 +276,25 @@ impl Host for Machines {
         Ok(Found::Stream(pipe, Form::Bytes))
     }
 
+    fn has_root_apart(&mut self, _worker: WorkerKey) -> bool {
+        true
+    }
+
+    fn show_stream(
+        &mut self,
+        _task: &Assignment,
+        scratch: Scratch,
+        handle: Handle,
+    ) -> Failed<PathBuf> {
+        Ok(self.path(scratch, &format!("shown.{}", handle.0), b""))
+    }
+
+    fn settle_stream(&mut self, scratch: Scratch, handle: Handle) {
+        let path = format!("/scratch/{}/shown.{}", scratch.tag, handle.0);
+        let bytes = Bytes::from_static(b"settled");
+        self.files.insert(path.into(), bytes);
+    }
+
     fn clear(&mut self, scratch: Scratch) {
         let folder = format!("/scratch/{}/", scratch.tag);
         self.files
@@ -418,6 +437,12 @@ impl World {
         world.spawn(task);
         world.look();
         world
+    }
+
+    /// What is in a file.
+    pub fn text_of(&self, path: &str) -> String {
+        let bytes = self.machines.files.get(Path::new(path));
+        String::from_utf8_lossy(bytes.expect("the file is there")).into_owned()
     }
 
     /// Somebody who is no worker tells the engine something.

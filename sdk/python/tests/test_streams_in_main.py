@@ -1,0 +1,297 @@
+"""The program itself, and a session, read streams while they are written.
+
+Producer and program meet by named pipes: the producer writes the next piece when the program has
+opened the pipe of the last one, so a program that waited for the whole would wait for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import ciel
+import jobs
+import pytest
+
+TASKS = """
+import gzip
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import ciel
+
+
+def meet(name: str) -> None:
+    '''Waits until the other side is there.'''
+    open(name, "rb").read()
+
+
+def go_on(name: str) -> None:
+    '''Lets the other side continue, which waits there or will.'''
+    open(name, "wb").close()
+
+
+@ciel.task
+def numbers(count: int) -> Iterator[int]:
+    for n in range(count):
+        yield n
+
+
+@ciel.task
+def answered(count: int) -> Iterator[int]:
+    for n in range(count):
+        yield n
+        meet(f"pipe{n}")
+"""
+
+
+def run(folder: Path, main: str, *args: str, option: str = "-j2") -> list[str]:
+    """Runs a job; what it has printed."""
+    ended = jobs.run(folder, TASKS + main, *args, options=(option,))
+    assert ended.status == 0, ended.talk
+    return ended.lines
+
+
+VALUES = """
+def main():
+    for n in range(3):
+        os.mkfifo(f"pipe{n}")
+    for n in answered.spawn(3).stream():
+        print("has", n)
+        go_on(f"pipe{n}")
+"""
+
+
+def test_main_has_each_value_as_soon_as_it_was_yielded(tmp_path: Path) -> None:
+    assert run(tmp_path, VALUES) == ["has 0", "has 1", "has 2"]
+
+
+LINES = """
+def main():
+    os.mkfifo("first")
+    os.mkfifo("second")
+    script = "echo a; read line < first; echo b; read line < second; printf c"
+    made = ciel.sh(script, stdout=ciel.stream)
+    with made.open() as file:
+        print(file.readline(), flush=True)
+        Path("first").write_text("go\\n")
+        print(file.read(2), flush=True)
+        Path("second").write_text("go\\n")
+        print(file.read(2), file.read(2))
+    print([*made.stream()], made.result())
+"""
+
+
+def test_main_reads_the_output_of_a_command_as_a_file_while_it_is_printed(tmp_path: Path) -> None:
+    assert run(tmp_path, LINES) == [
+        "b'a\\n'",
+        "b'b\\n'",
+        "b'c' b''",
+        "[b'a\\n', b'b\\n', b'c'] b'a\\nb\\nc'",
+    ]
+
+
+def test_session_has_each_line_as_soon_as_it_was_printed(tmp_path: Path) -> None:
+    gates = [tmp_path / f"gate{n}" for n in range(3)]
+    for gate in gates:
+        os.mkfifo(gate)
+    script = "".join(f"echo {n}; read line < {gate}; " for n, gate in enumerate(gates))
+    with ciel.Session(jobs=1, state=tmp_path / "state") as session:
+        made = session.sh(script, stdout=ciel.stream)
+        found = []
+        for line, gate in zip(made.stream(), gates, strict=True):
+            found.append(line)
+            gate.write_text("go\n")
+        assert found == [b"0\n", b"1\n", b"2\n"]
+        assert [*made.stream()] == found
+
+
+WAYS = """
+def main():
+    empty = ciel.sh("true", stdout=ciel.stream)
+    print([*empty.stream()], empty.open().read())
+    print([*numbers.spawn(0).stream()])
+    large = ciel.sh("head -c 30000000 /dev/zero", stdout=ciel.stream)
+    with large.open() as file:
+        print(sum(len(part) for part in iter(lambda: file.read(70_001), b"")))
+    once = ciel.sh("seq 100000", stdout=ciel.stream(single_consumer=True))
+    print(sum(int(line) for line in once.stream()), len(once.result()))
+    print(sum(numbers.options(lazy=True).spawn(1000).stream()))
+    print([*ciel.sh("seq 3").stream()], [*ciel.put([1, 2]).stream()])
+    packed = ciel.sh("seq 1000 | gzip", stdout=ciel.stream)
+    with gzip.open(packed.open()) as file:
+        print(sum(int(line) for line in file))
+"""
+
+
+@pytest.mark.parametrize("option", ["-j1", "-j2", "--serial"])
+def test_main_reads_streams_of_all_kinds(tmp_path: Path, option: str) -> None:
+    """Nothing, little, much, what one reader was promised for, what is lazy, and no streams."""
+    assert run(tmp_path, WAYS, option=option) == [
+        "[] b''",
+        "[]",
+        "30000000",
+        "5000050000 588895",
+        "499500",
+        "[b'1\\n', b'2\\n', b'3\\n'] [1, 2]",
+        "500500",
+    ]
+
+
+SPAWNS = """
+@ciel.task
+def square(n: int) -> int:
+    return n * n
+
+
+def main():
+    squares = []
+    for n in numbers.spawn(50).stream():
+        squares.append(square.spawn(n).result())
+        print(n, square(n) == squares[-1])
+    print(sum(squares))
+"""
+
+
+@pytest.mark.parametrize("option", ["-j1", "-j2"])
+def test_main_spawns_and_waits_while_it_reads(tmp_path: Path, option: str) -> None:
+    *lines, total = run(tmp_path, SPAWNS, option=option)
+    assert lines == [f"{n} True" for n in range(50)] and total == str(sum(n * n for n in range(50)))
+
+
+LEAVES = """
+def main():
+    for _ in range(50):
+        made = ciel.sh("seq 100000; touch whole", stdout=ciel.stream)
+        for line in made.stream():
+            break
+        made.result()
+    print(line, os.path.exists("whole"))
+"""
+
+
+def test_main_that_leaves_early_does_not_fail_the_producer(tmp_path: Path) -> None:
+    assert run(tmp_path, LEAVES) == ["b'1\\n' True"]
+
+
+FAILS = """
+@ciel.task
+def fails(count: int) -> Iterator[int]:
+    yield from range(count)
+    raise ValueError(count)
+
+
+def main(count):
+    made = fails.spawn(int(count))
+    try:
+        for n in made.stream():
+            print(n)
+    except ValueError as error:
+        print("failed", error)
+    command = ciel.sh("echo said; exit 3", stdout=ciel.stream)
+    try:
+        for line in command.stream():
+            print(line)
+    except ciel.CommandError as error:
+        print(str(error).partition(" ended ")[2])
+"""
+
+
+def test_main_has_all_that_was_written_before_a_failure(tmp_path: Path) -> None:
+    *values, line, status = run(tmp_path, FAILS, "3")
+    assert values == ["0", "1", "2", "failed 3"]
+    assert (line, status) == ("b'said\\n'", "with exit status 3")
+
+
+DIES = """
+@ciel.task(retries=1)
+def dies(same: bool) -> Iterator[int]:
+    first = not os.path.exists("died")
+    yield 0 if same or first else 7
+    yield 1
+    if first:
+        meet("pipe")
+        Path("died").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    yield 2
+
+
+def main(same):
+    os.mkfifo("pipe")
+    try:
+        for n in dies.spawn(same == "same").stream():
+            print(n)
+            if n == 1:
+                go_on("pipe")
+    except ciel.NonDeterministic as error:
+        print("other", str(error).splitlines()[0])
+"""
+
+
+def test_producer_that_dies_is_no_end_and_its_bytes_come_once(tmp_path: Path) -> None:
+    assert run(tmp_path, DIES, "same") == ["0", "1", "2"]
+
+
+def test_producer_that_writes_something_else_when_it_is_retried_is_found(tmp_path: Path) -> None:
+    lines = run(tmp_path, DIES, "other")
+    assert lines[:2] == ["0", "1"] and len(lines) == 3, lines
+    assert lines[2].startswith("other the task that writes this stream was repeated")
+
+
+MAIN_DIES = """
+def main():
+    for n in numbers.spawn(20_000).stream():
+        print(n)
+        if n == 10_000 and not os.path.exists("died"):
+            Path("died").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_main_that_dies_reads_the_same_again(tmp_path: Path) -> None:
+    assert run(tmp_path, MAIN_DIES) == [str(n) for n in range(20_000)]
+    assert (tmp_path / "died").exists()
+
+
+ENGINE_DIES = """
+@ciel.task
+def held(count: int) -> Iterator[int]:
+    for n in range(count):
+        yield n
+        if n == 1000 and not os.path.exists("resumed"):
+            meet("never")
+
+
+def main():
+    for n in held.spawn(2000).stream():
+        print(n)
+        if n == 1000 and not os.path.exists("resumed"):
+            go_on("reached")
+"""
+
+
+def test_run_that_is_killed_while_main_reads_is_resumed(tmp_path: Path) -> None:
+    for name in ("never", "reached"):
+        os.mkfifo(tmp_path / name)
+    process = jobs.start(jobs.write(tmp_path, TASKS + ENGINE_DIES))
+    (tmp_path / "reached").read_bytes()
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    (tmp_path / "resumed").touch()
+    ended = jobs.end_of(jobs.start(tmp_path / "job.py"))
+    assert ended.status == 0, ended.talk
+    assert ended.printed == b"".join(b"%d\n" % n for n in range(2000))
+
+
+def test_streams_of_a_session_that_is_cancelled_end_with_that(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "never")
+    session = ciel.Session(jobs=1, state=tmp_path / "state")
+    made = session.sh(f"echo 1; read line < {tmp_path}/never", stdout=ciel.stream)
+    reading = made.stream()
+    assert next(reading) == b"1\n"
+    session.cancel()
+    with pytest.raises(ciel.Cancelled):
+        next(reading)

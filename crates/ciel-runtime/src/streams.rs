@@ -7,6 +7,7 @@
 //! (the reader's), `onlooker` (who only looks), `service` (which mode it is), `transfer` (over a
 //! connection), `sources` and `data_plane` (what they share).
 
+mod full_pipe;
 mod inlet;
 mod onlooker;
 mod outlet;

@@ -14,18 +14,20 @@ use std::time::Duration;
 use ciel_graph::{Assignment, Carriage, Event, Step};
 use ciel_model::{Failure, FailureKind, Form, Label, Name, limits};
 use ciel_node::AttemptKey;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{SpliceFlags, splice};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
+use super::full_pipe::FullPipe;
 use crate::engine::Engine;
 use crate::sources::{Flow, Source};
 use crate::spawning::watched;
 use crate::workspace::TaskWorkspace;
+
+/// For how long a producer without a reader may be held.
+const READER_WAIT: Duration = Duration::from_millis(limits::STREAM_READER_WAIT_MS);
 
 /// Bytes that are discarded at once.
 const DISCARDED_BYTES: usize = 64 << 10;
@@ -213,20 +215,20 @@ async fn carry_to_end(
     mut changes: watch::Receiver<Flow>,
     mut end: oneshot::Receiver<bool>,
 ) -> io::Result<Flow> {
-    let mut looks = looks();
+    let mut full = Some(FullPipe::watch(ends.get_ref())?);
     let mut copied = Ok(());
     let is_well = loop {
         let flow = *changes.borrow_and_update();
+        full = full.filter(|_| flow == Flow::Open);
         let moves = matches!(flow, Flow::Stored { .. } | Flow::Discarded);
         tokio::select! {
             biased;
             // A producer that is dropped with its future has not ended well.
             is_well = &mut end => break is_well.unwrap_or(false),
             _ = changes.changed(), if !moves => {}
-            _ = looks.tick(), if flow == Flow::Open => {
-                if !has_room(ends.get_ref())? {
-                    source.store();
-                }
+            held = is_held(full.as_ref()), if !moves => {
+                held?;
+                source.store();
             }
             ready = ends.readable(), if moves => {
                 let mut ready = ready?;
@@ -239,6 +241,7 @@ async fn carry_to_end(
             }
         }
     };
+    drop(full);
     source.store();
     let flow = *source.flow.borrow();
     if flow == Flow::Direct && !is_well {
@@ -260,21 +263,12 @@ async fn carry_to_end(
     Ok(flow)
 }
 
-/// When to look whether a producer without a reader would be held: first when the limit for its
-/// reader has passed. Nobody is told, for a write that waits in a pipe which was not empty wakes no
-/// reader.
-fn looks() -> Interval {
-    let limit = Duration::from_millis(limits::STREAM_READER_WAIT_MS);
-    let mut looks = interval_at(Instant::now() + limit, limit);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    looks
-}
-
-/// Whether a write into a pipe would not wait.
-fn has_room(ends: &OwnedFd) -> io::Result<bool> {
-    let mut looked = [PollFd::new(ends, PollFlags::OUT)];
-    poll(&mut looked, Some(&Timespec::default()))?;
-    Ok(looked[0].revents().contains(PollFlags::OUT))
+/// Returns when a producer without a reader was held for the time for which it may be.
+async fn is_held(full: Option<&FullPipe>) -> io::Result<()> {
+    match full {
+        Some(full) => full.stays_full(READER_WAIT).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The reader of a producer that has not ended well sees no end before it is stopped itself.

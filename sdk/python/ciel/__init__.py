@@ -53,6 +53,7 @@ from ciel._gathering import (  # noqa: E402
 from ciel._inputs import entropy, environ, now  # noqa: E402
 from ciel._once import Once, once  # noqa: E402
 from ciel._options import Options  # noqa: E402
+from ciel._output import output  # noqa: E402
 from ciel._random import task_rng  # noqa: E402
 from ciel._reading import Reading  # noqa: E402
 from ciel._task import Task, task  # noqa: E402
@@ -109,6 +110,7 @@ __all__ = [
     "once",
     "open",
     "ordered",
+    "output",
     "put",
     "run",
     "scope",

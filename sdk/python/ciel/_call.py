@@ -17,10 +17,14 @@ from ciel import _native
 from ciel._arrow import BatchWriter, is_batch
 from ciel._future import Future
 from ciel._options import Options
+from ciel._output import written
 from ciel._task_streams import Stream
 
 MANY, YIELDS, JOINED = 16, 64, 128
-"""How a function gives its outputs: several of them, values one by one, pieces of bytes."""
+"""How a function gives its outputs: several of them, values one by one, pieces of bytes.
+
+Bytes that a function writes to `ciel.output()` are pieces, too: then it is no generator.
+"""
 
 _NAMES_FUTURE = re.compile(r"\bFuture\b")
 
@@ -148,6 +152,8 @@ def _plain_function(work: Any) -> Callable[..., Any]:
 def _gives(function: Callable[..., Any], options: Options) -> int:
     """How the function gives its outputs; raises TypeError if the options do not fit it."""
     name = function.__qualname__
+    if options.writes:
+        return _gives_written(function, options)
     if not inspect.isgeneratorfunction(function):
         if options.joined:
             raise TypeError(f"{name} is joined, but does not yield")
@@ -159,8 +165,33 @@ def _gives(function: Callable[..., Any], options: Options) -> int:
     return YIELDS | JOINED if options.joined else YIELDS
 
 
+def _gives_written(function: Callable[..., Any], options: Options) -> int:
+    name = function.__qualname__
+    if inspect.isgeneratorfunction(function):
+        raise TypeError(f"{name} yields and has the option writes: leave out one of them")
+    if options.joined:
+        raise TypeError(f"{name} has both options joined and writes: joined is for generators")
+    if options.outputs is not None:
+        raise TypeError(f"{name} writes its output, which is one, and no outputs={options.outputs}")
+    return YIELDS | JOINED
+
+
+def is_written(function: Callable[..., Any], gives: int) -> bool:
+    """Whether the function writes to `ciel.output()` what it gives."""
+    return gives & JOINED != 0 and not inspect.isgeneratorfunction(function)
+
+
+def run_here(function: Callable[..., Any], gives: int, args: Any, kwargs: Any) -> Any:
+    """Calls a function; what it gives to who has called it."""
+    if is_written(function, gives):
+        return written(function.__qualname__, lambda: function(*args, **kwargs))
+    return function(*args, **kwargs)
+
+
 def gathered(pieces: Any, gives: int) -> Any:
     """What a call gives that has run here: the pieces of a generator that is joined, as bytes."""
+    if isinstance(pieces, bytes):
+        return pieces
     if not gives & JOINED:
         return pieces
     joiner = Joiner()

@@ -72,7 +72,8 @@ class Options:
     for later runs, `keep=False` never does. `version` stands for the code of the function itself:
     its results stay valid until the version is another, or what it uses has changed. `joined`
     joins the bytes, or the record batches of Arrow, that a generator yields: its result is bytes.
-    `stream` is how others may read what a generator yields.
+    `writes` lets a function write its result, which is bytes, to the file `ciel.output()`.
+    `stream` is how others may read what a generator yields, or a function writes.
     """
 
     cores: float | None = None
@@ -89,6 +90,7 @@ class Options:
     version: str | None = None
     joined: bool = False
     stream: Stream = _PLAIN
+    writes: bool = False
 
     def __new__(cls, *args: Any, **options: Any) -> Options:
         """Raises TypeError for an option that does not exist, with the one probably meant."""
@@ -139,6 +141,8 @@ class Options:
             raise TypeError("outputs belongs to the definition: @ciel.task(outputs=n)")
         if "joined" in changes:
             raise TypeError("joined belongs to the definition: @ciel.task(joined=True)")
+        if "writes" in changes:
+            raise TypeError("writes belongs to the definition: @ciel.task(writes=True)")
         return replace(self, **changes)
 
     def _encoded(self) -> TaskOptions | None:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from greenlet import greenlet
 
 from ciel import _native
-from ciel._call import JOINED, MANY, YIELDS, Call
+from ciel._call import JOINED, MANY, YIELDS, Call, is_written
 from ciel._code import current_identity
 from ciel._errors import CielError, Refused, WaitError, error_of, failure_of
 from ciel._faults import explained
@@ -27,6 +27,7 @@ from ciel._freeze import Snapshot, values_in
 from ciel._future import Future
 from ciel._native import Failure
 from ciel._options import Options
+from ciel._output import written
 from ciel._payload import Copy
 from ciel._process_state import ProcessState
 from ciel._random import SEED, tell_seed
@@ -191,12 +192,20 @@ class SerialStrand(TaskStrand):
         self.many = self.gives & MANY != 0
         try:
             args, kwargs = copy.arguments(self.argument, self._mine)
-            self._settle(boxes, self.run_call(call.label, call.task.function, args, kwargs))
+            self._settle(boxes, self._run(call, args, kwargs))
         except ArgumentFailed as error:
             self._fail(boxes, error.failure)
         except BaseException as error:  # any exception of a task is its failure
             self._fail(boxes, failure_of(error, self.label, self.call_text, self.label))
         self.ended = True
+
+    def _run(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        function = call.task.function
+        if is_written(function, self.gives):
+            return written(
+                function.__qualname__, lambda: self.run_call(call.label, function, args, kwargs)
+            )
+        return self.run_call(call.label, function, args, kwargs)
 
     def write_file(self, path: str, data: bytes, now: bool) -> None:
         """Writes to an ordered file at once; `now` is without effect."""
@@ -209,7 +218,7 @@ class SerialStrand(TaskStrand):
         return False
 
     def _settle(self, boxes: list[Box], value: Any) -> None:
-        if self.gives & YIELDS:
+        if self.gives & YIELDS and not isinstance(value, bytes):
             joined = self.gives & JOINED != 0
             value = b"".join(itertools.chain.from_iterable(encoded(value, joined)))
             boxes[0].frames = not joined

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, Unpack, cast, overload
 
 from ciel._arrow import Batch
-from ciel._call import Call, TaskFunction, gathered, named
+from ciel._call import Call, TaskFunction, gathered, named, run_here
 from ciel._code import find
 from ciel._errors import CielWarning
 from ciel._future import Future
@@ -67,7 +67,8 @@ def last_value(value: Any, apply: Callable[[Call], Any]) -> Any:
 
 
 def _run_tail(call: Call) -> Any:
-    return gathered(call.task.function(*call.args, **call.kwargs), call.task.gives)
+    task = call.task
+    return gathered(run_here(task.function, task.gives, call.args, call.kwargs), task.gives)
 
 
 def spawned(call: Call) -> tuple[Future[Any], ...]:
@@ -94,7 +95,7 @@ class AnyTask(TaskFunction):
         return (_again, (type(self), self.function, self.options_now))
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        value = self.function(*args, **kwargs)
+        value = run_here(self.function, self.gives, args, kwargs)
         if type(value) is not Tail:
             return gathered(value, self.gives) if self.gives else value
         return last_value(value, _run_tail)
@@ -232,6 +233,16 @@ class _JoinedDecorator:
         return Task(cast("Callable[P, Any]", function), self.options)
 
 
+class _WritesDecorator:
+    """`@ciel.task(writes=True)`."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    def __call__(self, function: Callable[P, None]) -> Task[P, bytes]:
+        return Task(cast("Callable[P, Any]", function), self.options)
+
+
 class _ManyDecorator:
     """`@ciel.task(outputs=n)`."""
 
@@ -267,20 +278,26 @@ def task(
     **options: Unpack[OptionNames],
 ) -> Task[P, bytes]: ...
 @overload
+def task(
+    function: Callable[P, None], /, *, writes: Literal[True], **options: Unpack[OptionNames]
+) -> Task[P, bytes]: ...
+@overload
 def task(function: Callable[P, R], /, **options: Unpack[OptionNames]) -> Task[P, R]: ...
 @overload
 def task(*, outputs: int, **options: Unpack[OptionNames]) -> _ManyDecorator: ...
 @overload
 def task(*, joined: Literal[True], **options: Unpack[OptionNames]) -> _JoinedDecorator: ...
 @overload
+def task(*, writes: Literal[True], **options: Unpack[OptionNames]) -> _WritesDecorator: ...
+@overload
 def task(**options: Unpack[OptionNames]) -> _Decorator: ...
 def task(function: Any = None, /, **options: Any) -> Any:
     """Makes a task of a function: `@ciel.task`, `@ciel.task(cores=2)`, or `ciel.task(f, cores=2)`.
 
     Options: cores, memory (bytes, or text such as "2 GiB"), retries, timeout (seconds), name, pure,
-    outputs, lazy, resources, keep, version, joined, stream; see `Options`. A generator function is
-    a task whose values others may read while it yields them: `Future.stream()`. Raises TypeError
-    for `async def` and options that do not exist, ValueError for wrong amounts.
+    outputs, lazy, resources, keep, version, joined, writes, stream; see `Options`. A generator
+    function is a task whose values others may read while it yields them: `Future.stream()`. Raises
+    TypeError for `async def` and options that do not exist, ValueError for wrong amounts.
     """
     if not options and function is not None:
         return Task(function, _DEFAULT)
@@ -288,7 +305,11 @@ def task(function: Any = None, /, **options: Any) -> Any:
     return decorator if function is None else decorator(function)
 
 
-def _decorator(made: Options) -> _Decorator | _JoinedDecorator | _ManyDecorator:
+def _decorator(
+    made: Options,
+) -> _Decorator | _JoinedDecorator | _ManyDecorator | _WritesDecorator:
+    if made.writes:
+        return _WritesDecorator(made)
     if made.joined:
         return _JoinedDecorator(made)
     return _Decorator(made) if made.outputs is None else _ManyDecorator(made)

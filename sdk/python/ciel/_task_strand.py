@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ciel._call import MANY, Call, Joiner
+from ciel._call import MANY, Call, Joiner, is_written
 from ciel._code import current_identity
 from ciel._errors import Refused, call_text
 from ciel._freeze import frame_of
@@ -101,6 +101,9 @@ class TaskStrand(Strand):
         self._call = (name, args, kwargs)
         self.function = function
         value = function(*args, **kwargs)
+        if type(value) is Tail and is_written(function, self.gives):
+            value.take()
+            raise Refused(f"{name} writes its output, so it cannot end with a tail")
         return last_value(value, self._run_step) if type(value) is Tail else value
 
     def _run_step(self, call: Call) -> Any:

@@ -8,6 +8,7 @@ language is JSON, and so are its outputs. `_waiting_strand.py` knows how a stran
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import os
 import sys
@@ -16,7 +17,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ciel._atoms import ATOMS
-from ciel._call import JOINED, MANY, YIELDS, Call
+from ciel._call import JOINED, MANY, YIELDS, Call, is_written
 from ciel._code import code_hash, find, function_of, identity_of, load_job
 from ciel._engine_strand import joined, size_of, write_file, write_pieces
 from ciel._errors import ORIGIN, Cancelled, Refused, failure_of
@@ -26,6 +27,7 @@ from ciel._future import Future, Known
 from ciel._json_call import json_of, with_values
 from ciel._native import Failed, File, Incoming, Pending, Value, plain_call
 from ciel._once import relieve
+from ciel._output import BUFFER_BYTES, Counted, check_written, writing_to
 from ciel._payload import BY_VALUE, OBJECT_BYTES_MIN, Unpacked
 from ciel._reading import Reading
 from ciel._root import as_plain, exit_failure, status_of
@@ -93,11 +95,26 @@ class WorkerStrand(KeepingStrand):
         self.many = self.gives & MANY != 0
         function = self._function(payload)
         args, kwargs = payload.arguments(self, len(self._inputs))
+        if is_written(function, self.gives):
+            return self._write_output_of(function, args, kwargs)
         value = self.run_call(function.__name__, function, args, kwargs)
         if self.gives & YIELDS:
             self._write_stream(value, joined=self.gives & JOINED != 0)
         elif value is not HANDED_ON:
             self._finish(value)
+
+    def _write_output_of(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Runs a function that writes its output, to those who read it."""
+        self.connection.open_output(self.tag, 0, 0, "bytes")
+        # Opened by number: what has a name writes that, such as gzip.
+        pipe = Counted(os.open(self.path(0), os.O_WRONLY | os.O_CLOEXEC), "wb")
+        with pipe, writing_to(io.BufferedWriter(pipe, BUFFER_BYTES)):
+            value = self.run_call(function.__name__, function, args, kwargs)
+            check_written(value, function.__qualname__)
+        self.process.check_forked(None)
+        self._exit([])
 
     def _write_stream(self, pieces: Generator[Any, Any, Any], joined: bool) -> None:
         """Runs a generator and writes what it yields, at once, to those who read it."""

@@ -1,0 +1,91 @@
+"""`ciel.output`: the output of a task as a file that it writes.
+
+A task that is declared with `writes` has one; others read it while it is written. This module does
+not know where the bytes go. Read next: `_worker.py`, `_call.py`; docs/pipelines.md.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, BinaryIO
+
+from ciel._errors import CielError
+
+BUFFER_BYTES = 1 << 16
+"""Bytes that are written at once; a flush writes fewer."""
+
+_now: ContextVar[BinaryIO | None] = ContextVar("ciel.output", default=None)
+
+
+class Counted(io.FileIO):
+    """A file whose position is what was written: a pipe has none of its own."""
+
+    _written = 0
+
+    def write(self, data: Any) -> int:
+        """Writes some of the bytes; returns how many."""
+        written = super().write(data)
+        self._written += written
+        return written
+
+    def tell(self) -> int:
+        """How many bytes were written."""
+        return self._written
+
+
+def output() -> BinaryIO:
+    """The output of the task that runs here, as a binary file.
+
+    For a task that is declared by `@ciel.task(writes=True)`; what it writes is its result. Each
+    call gives the same file. It has no places to go back to: it is written from its beginning to
+    its end. Raises CielError in any other code.
+    """
+    file = _now.get()
+    if file is None:
+        raise CielError(
+            "this code has no output to write",
+            hint="declare its task by @ciel.task(writes=True), and pass the file to threads",
+        )
+    return file
+
+
+@contextmanager
+def writing_to(file: BinaryIO) -> Iterator[None]:
+    """Makes a file the output of the code inside; closes it at the end if all went well."""
+    before = _now.set(file)
+    try:
+        yield
+        file.close()
+    finally:
+        _now.reset(before)
+
+
+def check_written(value: Any, name: str) -> None:
+    """Raises TypeError if a function that writes its output returns something, too."""
+    if value is not None:
+        raise TypeError(
+            f"{name} returns {type(value).__name__}: its result is what it writes to ciel.output()"
+        )
+
+
+class _Gathered(io.BytesIO):
+    """A file in memory whose bytes are there when it is closed."""
+
+    data = b""
+
+    def close(self) -> None:
+        """Keeps the bytes."""
+        if not self.closed:
+            self.data = self.getvalue()
+        super().close()
+
+
+def written(name: str, call: Callable[[], Any]) -> bytes:
+    """What a function of that name writes to its output, in memory."""
+    file = _Gathered()
+    with writing_to(file):
+        check_written(call(), name)
+    return file.data

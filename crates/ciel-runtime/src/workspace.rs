@@ -474,7 +474,8 @@ impl Workspace for TaskWorkspace<'_> {
         }
         if self.assignment.descriptor.streams.outputs.contains(&index) {
             let why = format!("the output {name:?} is a folder, which cannot be a stream");
-            return Err(Refused::new(why).hint("name in `stream` only outputs that are files"));
+            let hint = "write an archive: tar -c . > {out}; or make a stream of the others only";
+            return Err(Refused::new(why).hint(hint));
         }
         let (task, attempt) = (self.assignment.label.name, self.assignment.attempt);
         let scratch = self.engine.folder.scratch();

@@ -111,5 +111,6 @@ def test_stream_that_is_no_stream_is_refused(session: ciel.Session) -> None:
 def test_folder_is_no_stream(session: ciel.Session) -> None:
     # The archive of the folder was to be written into a pipe that nobody read.
     made = session.sh("touch {out/}/file", stdout=ciel.stream)
-    with pytest.raises(ciel.CielError, match="is a folder, which cannot be a stream"):
+    with pytest.raises(ciel.CielError, match="is a folder, which cannot be a stream") as refused:
         made.result()
+    assert "write an archive: tar -c . > {out}" in str(refused.value)

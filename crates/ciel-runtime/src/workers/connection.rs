@@ -231,6 +231,8 @@ impl Connection {
     /// Waits until the process is gone, kills it after `grace_ms`, and shows what it still printed.
     pub(super) async fn finish(&mut self, grace_ms: u64) {
         let deadline = Instant::now() + Duration::from_millis(grace_ms);
+        // Nothing tells of room before a write has found none.
+        self.write();
         self.send_all(deadline).await;
         let mut killed = false;
         while self.ended.is_none() {

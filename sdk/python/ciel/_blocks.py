@@ -97,4 +97,6 @@ class Blocks(io.RawIOBase):
         """Reads nothing more."""
         if not self.closed:
             os.close(self._pipe)
+            if self._last is not None:
+                self._last.close()
         super().close()

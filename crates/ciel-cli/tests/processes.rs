@@ -496,11 +496,8 @@ fn long_row_of_results_that_name_the_next_one_stays_small() {
 /// By default the script would pause at ten thousand, and `spawned` would wait for the gate.
 #[test]
 fn a_hundred_thousand_pending_tasks_stay_small() {
-    let place = match release() {
-        Some(binary) => Place::new().with_binary(binary),
-        None => Place::new(),
-    }
-    .with_variable("CIEL_CHILDREN_MAX", "200000");
+    let bounded = Place::new().with_variable("CIEL_CHILDREN_MAX", "200000");
+    let place = release().into_iter().fold(bounded, Place::with_binary);
     let gate = place.gate("gate");
     let script = format!(
         "function wait(first, n) {{ return *first + n; }}

@@ -87,6 +87,7 @@ impl Node {
     }
 
     /// A task that has begun inside a placed one leaves the queue, if it can take over the slot.
+    /// The slot of a root has no core; what has begun inside it runs on all the same.
     pub(crate) fn on_task_reserved(&mut self, attempt: AttemptKey, inside: AttemptKey) {
         let Some(Placed {
             slot: Slot::Worker(worker),
@@ -97,9 +98,14 @@ impl Node {
         };
         let worker = *worker;
         let pool = self.pools.workers.get(&worker).map(|worker| &worker.pool);
+        let is_roots = self.pools.is_roots(worker);
         let fits = |ready: &Ready| {
+            let mut given = resources.clone();
+            if is_roots {
+                given.millicores = ready.need.resources.millicores;
+            }
             matches!(&ready.need.class, Class::Pooled(wanted) if Some(wanted) == pool)
-                && ready.need.resources == *resources
+                && ready.need.resources == given
                 && ready.resumed.is_none()
         };
         if self.queued.get(&attempt).is_some_and(|ready| fits(ready))
@@ -115,7 +121,8 @@ impl Node {
         }
     }
 
-    /// The slot passes on unchanged: the next task needs the same resources.
+    /// The slot passes on: the next task needs the same resources. What has begun inside a root
+    /// takes a core, if one is free.
     pub(crate) fn on_task_followed(
         &mut self,
         attempt: AttemptKey,
@@ -126,9 +133,14 @@ impl Node {
         if kept != Kept::Nothing && !self.is_reserved(next, attempt) {
             return self.on_task_left(attempt, kept);
         }
-        self.lent.remove(&next);
+        let lent = self.lent.remove(&next);
         let placed = self.placed.remove(&attempt);
-        let placed = placed.expect("only a placed task is followed");
+        let mut placed = placed.expect("only a placed task is followed");
+        let wanted = lent.map_or(0, |lent| lent.ready.need.resources.millicores);
+        if placed.resources.millicores == 0 && wanted <= self.free.millicores {
+            self.free.millicores -= wanted;
+            placed.resources.millicores = wanted;
+        }
         let slot = placed.slot;
         if let Slot::Worker(worker) = slot {
             self.pools.on_left(worker, attempt, kept);

@@ -26,7 +26,7 @@ pub(crate) struct Worker {
     stopping: BTreeSet<AttemptKey>,
     /// It gets no new task; it only resumes the strands parked in it.
     pub(crate) retired: bool,
-    /// The root runs in it or is parked there, and nothing else may be.
+    /// The root runs in it or is parked there, and nothing else may be but what began inside it.
     pub(crate) is_roots: bool,
     /// Strands whose live copies it keeps.
     pub(crate) parked: BTreeSet<TaskKey>,
@@ -117,6 +117,12 @@ impl Pools {
             cores,
             next: 0,
         }
+    }
+
+    /// Whether that worker is the root's own.
+    pub(crate) fn is_roots(&self, worker: WorkerKey) -> bool {
+        let worker = self.workers.get(&worker);
+        worker.is_some_and(|worker| worker.is_roots)
     }
 
     /// Where the live copy of a suspended task is.
@@ -327,7 +333,7 @@ impl Pools {
         let worker = self.workers.get_mut(&worker);
         let worker = worker.expect("a chosen worker exists");
         worker.running.insert(attempt);
-        worker.is_roots = is_root;
+        worker.is_roots |= is_root;
         worker.unpark(attempt.task);
         self.homes.remove(&attempt.task);
     }
@@ -347,7 +353,8 @@ impl Pools {
         worker.stopping.remove(&attempt);
         self.warm = Some(key);
         match kept {
-            Kept::Nothing => worker.is_roots = false,
+            // What has begun inside the root leaves it parked there.
+            Kept::Nothing => worker.is_roots &= !worker.parked.is_empty(),
             Kept::Copy | Kept::TimelyCopy => {
                 worker.park(task, kept == Kept::TimelyCopy);
                 self.homes.insert(task, key);

@@ -5,6 +5,7 @@
 //! `sdk/python/ciel/_keeping_strand.py`.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 use ciel_model::{Handle, Name};
 use pyo3::prelude::*;
@@ -64,6 +65,11 @@ pub struct Counted {
     /// Handles of futures that are gone, of which the engine has not heard.
     released: Vec<u32>,
     scopes: Option<Py<PyAny>>,
+    /// Whether it is the strand of a root: then it keeps calls of functions only that suit it.
+    #[pyo3(get, set)]
+    pub is_root: bool,
+    /// What a root has sent last: the handle of its result, its task, and when.
+    sent: Option<(u32, Py<PyAny>, Instant)>,
     /// Its output, and its other output, that is not sent yet.
     unsent: [Option<Py<PyList>>; 2],
 }
@@ -89,6 +95,8 @@ impl Counted {
             made_from: 0,
             released: Vec::new(),
             scopes: None,
+            is_root: false,
+            sent: None,
             unsent: [None, None],
         }
     }
@@ -138,6 +146,18 @@ impl Counted {
         PyTuple::new(py, self.released.drain(..))
     }
 
+    /// The task of the call that was sent last, if the result of that has this handle.
+    fn last_sent(&self, py: Python<'_>, handle: u32) -> Option<Py<PyAny>> {
+        let (sent, task, _) = self.sent.as_ref()?;
+        (*sent == handle).then(|| task.clone_ref(py))
+    }
+
+    /// Seconds since that call was sent.
+    fn since_sent(&self) -> f64 {
+        let sent = self.sent.as_ref();
+        sent.map_or(0.0, |(_, _, at)| at.elapsed().as_secs_f64())
+    }
+
     /// Output that is not sent yet.
     #[getter]
     fn pieces(&self, py: Python<'_>) -> Option<Py<PyList>> {
@@ -174,6 +194,13 @@ impl Counted {
         self.next_handle += 1;
         self.observed = 0;
         self.arguments = 0;
+    }
+
+    /// It has sent a call of that task, whose result gets that handle.
+    pub fn note_sent(&mut self, handle: u32, task: Py<PyAny>) {
+        if self.is_root {
+            self.sent = Some((handle, task, Instant::now()));
+        }
     }
 
     /// As `take_released`.

@@ -30,6 +30,9 @@ type Captured = (Py<PyDict>, Py<PyString>, Py<PyAny>);
 pub struct Function {
     /// What is known since the first call that was kept.
     pub known: Option<Known>,
+    /// Whether its calls may run in place of a root; `None` before anybody has measured one.
+    #[pyo3(get, set)]
+    pub suits_root: Option<bool>,
 }
 
 /// What a plain call needs.
@@ -70,7 +73,10 @@ impl Function {
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Function {
-        Function { known: None }
+        Function {
+            known: None,
+            suits_root: None,
+        }
     }
 
     /// Plain calls of `function` that are spawned in `file` may be kept: `head` precedes their

@@ -18,8 +18,9 @@ from ciel._errors import Cancelled, WaitError
 from ciel._freeze import value_of
 from ciel._future import Future, Known
 from ciel._in_place import Kept, Returned
+from ciel._leaves import leaves_nothing
 from ciel._options import Options
-from ciel._native import DEPTH_MAX, Cancel
+from ciel._native import DEPTH_MAX, Cancel, Value
 from ciel._payload import SMALL_BYTES_MAX, atoms_of, head_of_plain, pack
 from ciel._raised import Raised
 from ciel._strand import here
@@ -28,8 +29,13 @@ from ciel._waiting_strand import Process, WaitingStrand
 if TYPE_CHECKING:
     from greenlet import greenlet
 
+    from ciel._call import TaskFunction
     from ciel._native import Connection, Definition, Promoter, Recording, Resume, Start
 
+
+SHORT_S = 0.010
+"""Seconds from the spawn of a call to its result below which further calls of its function run in
+place of a root: what runs for longer in place becomes a task."""
 
 ONE_CORE = 1000
 """Thousandths of a core that a child has, so also its parent, whose slot it may take over."""
@@ -119,7 +125,7 @@ class KeepingStrand(WaitingStrand):
         if options.wire is not None or call.task.gives:
             return super().spawn(call, options)
         is_sealed = self._spawned is not None
-        keeps = self.may_keep and not (is_sealed and not self._ran_in_place())
+        keeps = self.may_keep and (self._ran_in_place() if is_sealed else self._suits(call))
         if not keeps or here.strand is not self:
             futures = super().spawn(call, options)
         else:
@@ -130,6 +136,10 @@ class KeepingStrand(WaitingStrand):
             futures = self.spawn_packed(call, options, packed)
         self._note_sent(call)
         return futures
+
+    def _suits(self, call: Call) -> bool:
+        """Whether a call may run in place: a root keeps those of functions that suit it."""
+        return not self.is_root or call.task.suits_root is True
 
     def _note_sent(self, call: Call) -> None:
         """Lets native code send further calls like that; it keeps plain ones where any are kept."""
@@ -184,7 +194,17 @@ class KeepingStrand(WaitingStrand):
             if known is not None:
                 future._known = known
                 return known
-        return super()._wait_one(future)
+        task = self.last_sent(future._handle) if self.is_root else None
+        if task is None or task.suits_root is not None:
+            return super()._wait_one(future)
+        return self._wait_measured(future, task)
+
+    def _wait_measured(self, future: Future[Any], task: TaskFunction) -> Known:
+        """Waits for the call that a root has sent last. If it was short, further ones are kept."""
+        known = super()._wait_one(future)
+        if type(known) is Value and self.since_sent() < SHORT_S:
+            task.suits_root = leaves_nothing(task.function)
+        return known
 
     def _wait_all(self, futures: Sequence[Future[Any]]) -> list[Future[Any]]:
         for future in futures:

@@ -210,6 +210,8 @@ class LightStrand(WorkerStrand, InsideStrand):
         assert parent is not None, "only what runs in place becomes a task"
         if self.is_called:
             self.process.late[parent.tag] = []
+        if parent.is_root:
+            self._child.task.suits_root = False
         parent.give_slot()
 
     def adopt(self, start: Start) -> None:

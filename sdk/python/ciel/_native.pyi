@@ -715,8 +715,8 @@ class Counted:
     """The native half of a strand that has a connection; see `_engine_strand.py`.
 
     `keeps` is whether it may have children that are no tasks yet, `repeats` whether it replays,
-    `sends` whether the engine hears what it spawns. `spawns_left` are tasks that it may spawn before
-    it asks whether it may go on.
+    `sends` whether the engine hears what it spawns, `is_root` whether it is the strand of a root.
+    `spawns_left` are tasks that it may spawn before it asks whether it may go on.
     """
 
     next_action: int
@@ -730,6 +730,7 @@ class Counted:
     keeps: bool
     sends: bool
     spawns_left: int
+    is_root: bool
     position: bytes
     scopes: Sequence[Any]
     pieces: list[Any]
@@ -743,6 +744,12 @@ class Counted:
 
     def take_released(self) -> Sequence[int]:
         """The handles of futures that are gone, for the message that is sent now."""
+
+    def last_sent(self, handle: int) -> Any:
+        """The task of the call that was sent last, if the result of that has this handle."""
+
+    def since_sent(self) -> float:
+        """Seconds since that call was sent."""
 
 class FutureState:
     """The native half of a future; see `_future.py`."""
@@ -758,8 +765,12 @@ class FutureState:
     def _handle(self) -> int: ...
 
 class Function:
-    """The native half of a task; see `_call.py`."""
+    """The native half of a task; see `_call.py`.
 
+    `suits_root` is whether its calls may run in place of a root, `None` before one was measured.
+    """
+
+    suits_root: bool | None
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Nothing is known of its calls."""
 

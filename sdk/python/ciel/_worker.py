@@ -234,7 +234,7 @@ class WorkerStrand(KeepingStrand):
         """A root, `{"main": path, "args": [...]}` and `module` if it is one, or a call by JSON."""
         self._answers_json = True
         if "main" in wanted:
-            self.is_task = self.may_keep = False
+            self.is_task, self.is_root = False, True
             return self._finish_root(wanted)
         module, _, name = wanted["function"].rpartition(":")
         function = function_of(find(module, name))

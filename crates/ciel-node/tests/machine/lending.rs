@@ -3,7 +3,7 @@
 use ciel_model::{Class, Pool};
 use ciel_node::{Event, WorkerKey};
 
-use super::world::{World, attempt_of, cores_of};
+use super::world::{ROOT, World, attempt_of, cores_of, label};
 
 #[test]
 fn lent_task_that_was_relabeled_returns_to_its_new_place_in_the_queue() {
@@ -178,4 +178,44 @@ fn worker_for_which_a_strand_waits_is_lent_nothing() {
     assert_eq!(world.resume(1, "p"), "");
     assert_eq!(world.lend(2), None);
     assert_eq!(world.left(2), "1:worker0");
+}
+
+/// The slot of a root has no core, so what had begun inside it was taken for a task of another
+/// size, and begun a second time elsewhere.
+#[test]
+fn task_that_began_inside_the_root_goes_on_there_and_nothing_else_does() {
+    for other_cores_are_free in [true, false] {
+        let mut world = World::new(2, false);
+        world.tell(root());
+        assert_eq!(world.ready(0), format!("{ROOT}:worker0"));
+        if !other_cores_are_free {
+            world.pooled(1, "p");
+            world.pooled(2, "p");
+            assert_eq!(world.ready(1), "1:worker1");
+            assert_eq!(world.ready(2), "2:worker2");
+        }
+        let free = world.node.free().millicores;
+        assert_eq!(world.begun(3, ROOT), "");
+        assert_eq!(world.taken_over(ROOT, 3), "3:worker0");
+        let taken = if other_cores_are_free { 1000 } else { 0 };
+        assert_eq!(world.node.free().millicores, free - taken);
+        assert_eq!(world.left(3), "");
+        assert_eq!(world.node.free().millicores, free);
+        assert!(
+            !world.node.takes_starts(WorkerKey(0)),
+            "the root waits there"
+        );
+    }
+}
+
+fn root() -> Event {
+    Event::TaskOffered {
+        attempt: attempt_of(ROOT),
+        label: label(ROOT, 0),
+        class: Class::Pooled(Pool::new("p", 1)),
+        resources: cores_of(1),
+        resumed: None,
+        is_root: true,
+        is_limited: false,
+    }
 }

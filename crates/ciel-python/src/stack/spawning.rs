@@ -42,6 +42,8 @@ struct Known {
     line: u32,
     /// The id of the definition, if it was asked for before.
     id: Option<u32>,
+    /// Whether a root keeps its calls.
+    suits_root: bool,
 }
 
 /// The arguments of a call: those by place, and those that have names.
@@ -83,7 +85,7 @@ pub(crate) fn spawn(
     match keep(&stack, task, &known, given, &places)? {
         Keeping::Kept(future) => Ok(Some(future)),
         Keeping::Unfit => Ok(None),
-        Keeping::NotHere => send(&stack, &known, given, &places),
+        Keeping::NotHere => send(&stack, task, &known, given, &places),
     }
 }
 
@@ -95,6 +97,7 @@ fn known(
 ) -> PyResult<Option<Known>> {
     let py = task.py();
     let mut function = task.borrow_mut();
+    let suits_root = function.suits_root == Some(true);
     let Some(known) = &mut function.known else {
         return Ok(None);
     };
@@ -111,6 +114,7 @@ fn known(
         takes_futures: known.takes_names,
         line,
         id: known.id_at(stack.borrow().promoter.get().connection()),
+        suits_root,
     }))
 }
 
@@ -148,7 +152,7 @@ fn keep(
         None => id_of(stack, task, &known.definition)?,
     };
     let mut stack = stack.borrow_mut();
-    let Some(spawner) = stack.spawner(py) else {
+    let Some(spawner) = stack.spawner(py, known.suits_root) else {
         return Ok(Keeping::NotHere);
     };
     let mut payload = stack.spare.pop().unwrap_or_default();
@@ -183,6 +187,7 @@ fn keep(
 /// Sends a call as a task, behind all that the innermost strand keeps.
 fn send(
     stack: &Bound<'_, Stack>,
+    task: &Bound<'_, Function>,
     known: &Known,
     given: Arguments<'_, '_>,
     places: &[usize],
@@ -204,6 +209,7 @@ fn send(
         let keeps = std::mem::replace(&mut strand.keeps, false);
         strand.count_sent();
         strand.spawns_left -= 1;
+        strand.note_sent(spawner.handle, task.clone().into_any().unbind());
         (spawner, keeps, strand.released())
     };
     // From here on nothing is borrowed: other threads may run while this one sends.
@@ -262,13 +268,16 @@ impl Stack {
         futures.map(|(place, _)| place).collect()
     }
 
-    /// The innermost strand, if a plain spawn of it needs nothing but to be kept.
-    fn spawner(&self, py: Python<'_>) -> Option<Spawner> {
+    /// The innermost strand, if a plain spawn of it needs nothing but to be kept: a root keeps
+    /// calls of functions that suit it.
+    fn spawner(&self, py: Python<'_>, suits_root: bool) -> Option<Spawner> {
         if !self.is_here || self.is_full() {
             return None;
         }
-        let keeping =
-            |owner, strand: &Counted| strand.keeps_plainly(py).then(|| Spawner::of(owner, strand));
+        let keeping = |owner, strand: &Counted| {
+            let keeps = strand.keeps_plainly(py) && (suits_root || !strand.is_root);
+            keeps.then(|| Spawner::of(owner, strand))
+        };
         let spawner = match &self.levels.last()?.strand {
             Running::Strand(strand) => {
                 let owner = Owner::Strand(strand.clone_ref(py).into_any());

@@ -1,0 +1,312 @@
+"""Calls that run in place of `main`: a loop of it that asks for one result after the other."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import jobs
+from ciel._leaves import leaves_nothing
+
+LOOP = """
+import ciel
+
+@ciel.task
+def step(x):
+    return x * 31 % 1000003
+
+def main(count):
+    x = 1
+    for _ in range(int(count)):
+        x = step.spawn(x).result()
+    return x
+"""
+
+ROUNDS = 400
+
+
+def _run(job: Path, *args: str, options: tuple[str, ...]) -> jobs.Ended:
+    return jobs.end_of(jobs.start(job, *args, options=options))
+
+
+def _counts(folder: Path, function: str) -> tuple[int, int]:
+    """How many calls of a function ran, of all runs of the folder, and how many in place."""
+    talk = jobs.command(folder, "ps", "--all").printed.decode()
+    lines = [line.split() for line in talk.splitlines() if "of them in place" in line]
+    found = [(int(words[1]), int(words[-5])) for words in lines if words[0] == function]
+    return sum(count for count, _ in found), sum(in_place for _, in_place in found)
+
+
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_rounds_of_a_loop_of_main_run_in_place(slots: str, tmp_path: Path) -> None:
+    """Each round of one spawn and one wait was a task, and cost a hundred times a call in place."""
+    job = jobs.write(tmp_path, LOOP)
+    assert _run(job, str(ROUNDS), options=(slots,)).value == pow(31, ROUNDS, 1000003)
+    count, in_place = _counts(tmp_path, "step")
+    assert count == ROUNDS
+    assert in_place > ROUNDS // 2
+
+
+KINDS = """
+import math
+import random
+import ciel
+
+SCALE = 3
+
+def halved(x):
+    return x // 2 if x % 2 == 0 else 3 * x + 1
+
+@ciel.task
+def plain(x):
+    return halved(x) * SCALE % 1009
+
+@ciel.task
+def fails(x):
+    if x % 5 == 2:
+        raise ValueError(f"bad {x}")
+    return x + 1
+
+@ciel.task
+def large(x):
+    return str(x) * (3000 if x % 4 == 0 else 1)
+
+@ciel.task
+def long(x):
+    end = x
+    for number in range(400000 if x % 7 == 3 else 10):
+        end = (end * 31 + number) % 1009
+    return end
+
+@ciel.task
+def says(x):
+    print("says", x)
+    return x
+
+@ciel.task
+def spawns(x):
+    return plain.spawn(x).result() + fails.spawn(0).result()
+
+def main(seed, count):
+    chance, waiting, x = random.Random(seed), [], 1
+    for number in range(int(count)):
+        task = chance.choice([plain, plain, plain, fails, fails, large, long, says, spawns])
+        futures = [task.spawn(x + part) for part in range(chance.choice([1, 1, 1, 2, 3]))]
+        if chance.random() < 0.1:
+            waiting.append(futures.pop())
+        for future in futures:
+            try:
+                x = (x * 7 + len(str(future.result()))) % 1009
+            except ValueError as error:
+                print("caught", error)
+        if chance.random() < 0.1:
+            print("at", number, x)
+        if number == int(count) // 2:
+            stop()
+    return [x, [len(str(future.exception() or future.result())) for future in waiting]]
+
+def stop():
+    pass
+"""
+
+
+def _rounds(folder: Path, stop: str = "pass") -> Path:
+    return jobs.write(folder, KINDS.replace("def stop():\n    pass", f"def stop():\n    {stop}"))
+
+
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_random_loops_of_main_show_what_the_serial_program_shows(
+    slots: str, tmp_path: Path
+) -> None:
+    job = _rounds(tmp_path)
+    for seed in ("1", "2"):
+        serial = _run(job, seed, "150", options=("--serial",))
+        ended = _run(job, seed, "150", options=(slots,))
+        assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
+        assert serial.status == 0, serial.talk
+    assert _counts(tmp_path, "plain")[1] > 0
+
+
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_main_that_dies_after_calls_in_place_goes_on_where_it_was(
+    slots: str, tmp_path: Path
+) -> None:
+    serial = _run(_rounds(tmp_path), "4", "150", options=("--serial",))
+    once = """import os
+    if not os.path.exists("killed"):
+        open("killed", "w").close()
+        os.kill(os.getpid(), 9)"""
+    ended = _run(_rounds(tmp_path, once), "4", "150", options=(slots,))
+    assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
+    assert (tmp_path / "killed").exists()
+
+
+def test_killed_runs_of_such_loops_resume_to_the_same_end(tmp_path: Path) -> None:
+    job = _rounds(tmp_path)
+    serial = _run(job, "6", "300", options=("--serial",))
+    chance = random.Random(6)
+    for _ in range(4):
+        process = jobs.start(job, "6", "300", options=("-j2",))
+        assert process.stdout is not None
+        for _ in range(chance.randrange(1, 60)):
+            if not process.stdout.readline():
+                break
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+    ended = _run(job, "6", "300", options=("-j2",))
+    assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
+
+
+def test_function_that_changes_its_module_does_not_change_that_of_main(tmp_path: Path) -> None:
+    job = jobs.write(
+        tmp_path,
+        """
+import ciel
+
+calls = 0
+
+@ciel.task
+def counts(x):
+    global calls
+    calls += 1
+    return x
+
+def main():
+    for number in range(100):
+        counts.spawn(number).result()
+    return calls
+""",
+    )
+    assert _run(job, options=("-j2",)).value == 0
+
+
+def test_failure_of_a_call_in_place_of_main_has_its_own_frames(tmp_path: Path) -> None:
+    job = jobs.write(
+        tmp_path,
+        """
+import ciel
+
+@ciel.task
+def step(x):
+    if x == 200:
+        raise ValueError("at the end")
+    return x + 1
+
+def main():
+    x = 0
+    while True:
+        x = step.spawn(x).result()
+""",
+    )
+    ended = _run(job, options=("-j2",))
+    assert ended.status == 1
+    assert "step@" in ended.talk and "ValueError: at the end" in ended.talk
+    assert "in main" in ended.talk and "in step" in ended.talk
+
+
+LIMIT = (1, "text", None)
+_lock = threading.Lock()
+_seen: list[int] = []
+
+
+def _adds(x: int, y: int = 1) -> float:
+    return math.sqrt(x + y) + len([number for number in range(x) if number in LIMIT])
+
+
+def _uses(x: int) -> float:
+    return _adds(x) + max(map(abs, (x, -x)))
+
+
+def _raises(x: int) -> int:
+    raise ValueError(x)
+
+
+def _prints(x: int) -> None:
+    print(x)
+
+
+def _assigns(x: int) -> None:
+    global LIMIT
+    LIMIT = (x, "", None)
+
+
+def _sets(x: Any) -> None:
+    x.part = 1
+
+
+def _imports() -> float:
+    import time
+
+    return time.time()
+
+
+def _uses_printing(x: int) -> None:
+    _prints(x)
+
+
+def _notes(x: int) -> None:
+    _seen.append(x)
+
+
+def _keeps(x: int, seen: list[int] = []) -> int:  # noqa: B006
+    seen.append(x)
+    return len(seen)
+
+
+def _draws() -> float:
+    return random.random()
+
+
+def _locks() -> bool:
+    return _lock.locked()
+
+
+def _makes() -> Any:
+    class Thing:
+        pass
+
+    return Thing()
+
+
+def _asks() -> str:
+    return os.getcwd()
+
+
+def _within(x: int) -> Callable[[], int]:
+    return lambda: x
+
+
+@pytest.mark.parametrize("function", [_adds, _uses, _raises])
+def test_functions_that_only_compute_leave_nothing(function: Callable[..., Any]) -> None:
+    assert leaves_nothing(function)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        _prints,
+        _assigns,
+        _sets,
+        _imports,
+        _uses_printing,
+        _notes,
+        _keeps,
+        _draws,
+        _locks,
+        _makes,
+        _asks,
+        _within(1),
+        print,
+        math.sqrt,
+    ],
+)
+def test_functions_that_may_leave_something_are_found(function: Callable[..., Any]) -> None:
+    assert not leaves_nothing(function)

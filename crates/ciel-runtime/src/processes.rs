@@ -192,7 +192,7 @@ async fn run_to_end(
     desk.set_descriptors(taken.descriptors());
     let plan = start::plan(engine, assignment, desk)?;
     let sinks = sinks_of(engine, assignment, &plan)?;
-    let streams = taken.reading_ends(&assignment.label, &plan.stdin)?;
+    let streams = taken.reading_ends(&assignment.label, &plan.stdin, desk)?;
     let stdin = match &streams.stdin {
         None => desk.standard_input(&plan.stdin).await?,
         Some(_) => None,

@@ -4,16 +4,20 @@
 //! the other end of the same pipe, or else into a file that becomes the object, from which each
 //! reader is served (ciel-programming-models, section 6). This module knows neither why a task
 //! reads, nor what the graph makes of an end. Read next: `outlet` (the producer's side), `inlet`
-//! (the reader's), `onlooker` (who only looks), `service` (which mode it is), `transfer` (over a
-//! connection), `sources` and `data_plane` (what they share).
+//! (the reader's), `joined` (several of those, one behind the other), `onlooker` (who only looks),
+//! `service` (which mode it is), `transfer` (over a connection), `sources` and `data_plane` (what
+//! they share).
 
 mod full_pipe;
 mod inlet;
+mod joined;
 mod onlooker;
 mod outlet;
+mod pouring;
 mod service;
 mod transfer;
 
 pub(crate) use inlet::{Attached, Inlet, attach, attach_by_name};
+pub(crate) use joined::{Joined, Part};
 pub(crate) use onlooker::Onlooker;
 pub(crate) use outlet::{Carried, Outlets, Place};

@@ -102,7 +102,8 @@ def shell(strand: Callable[[], Strand]) -> Shell:
         dictionary of futures. A slash behind a name, as in `{out/}`, is a folder, and `{name/}`
         that of a folder which another command wrote. For a file of `ciel.open`, `{name}` is the
         number of a descriptor: what the command writes to `>&{name}` is appended there. `stdin` is
-        a future, bytes, text, or a list of them; `env` adds variables; `cwd` is the working folder.
+        a future, `future.stream()`, bytes, text, or a list of them, read one behind the other;
+        `env` adds variables; `cwd` is the working folder.
 
         With `stdout=ciel.stream` a command that is given the result as `stdin` starts at once and
         reads what the first one prints while it prints it, as in a pipe; it ends after the first
@@ -175,10 +176,7 @@ def spawn_command(
     if names:
         arguments["outputs"] = names
     if stdin is not None:
-        given = [stdin] if isinstance(stdin, Reading) else [*_listed(stdin)]
-        arguments["stdin"] = [as_file(strand, "stdin", one) for one in given]
-        if isinstance(stdin, Reading) and stdin.wish.arguments:
-            arguments["stdin_options"] = stdin.wish.arguments
+        arguments.update(_standard_input(strand, stdin))
     if stdout is not None:
         if not isinstance(stdout, Stream):
             raise TypeError(f"stdout must be ciel.stream, not {type(stdout).__name__}")
@@ -291,6 +289,21 @@ def _variable(strand: Strand, name: str, value: Any) -> Any:
             hint=f"leave out .stream(), or write {{name}} in the command and pass name=….stream()",
         )
     return _element(strand, name, value)
+
+
+def _standard_input(strand: Strand, given: Any) -> dict[str, Any]:
+    """What stands for the standard input of a command among its arguments."""
+    if not isinstance(given, Reading):
+        return {"stdin": [_part(strand, one) for one in _listed(given)]}
+    wish = given.wish.arguments
+    return {"stdin": [given.unread], **({"stdin_options": wish} if wish else {})}
+
+
+def _part(strand: Strand, value: Any) -> Any:
+    """One of the inputs that a command reads one behind the other."""
+    if isinstance(value, Reading) and value.wish.arguments:
+        return {"stream": value.unread, **value.wish.arguments}
+    return as_file(strand, "stdin", value)
 
 
 def as_file(strand: Strand, name: str, value: Any) -> Future[Any]:

@@ -105,7 +105,7 @@ impl CommandLine for Shell {
             true => Stdout::Output(0),
             false => Stdout::Printed,
         };
-        let stdin = words::inputs(arguments, "stdin")?;
+        let stdin = words::joined(arguments, "stdin")?;
         Ok(Plan {
             outer: surroundings::before(arguments, &mut environment)?,
             program,

@@ -47,7 +47,7 @@ impl CommandLine for Stdinout {
             outer: surroundings::before(arguments, &mut environment)?,
             program,
             written: None,
-            stdin: words::inputs(arguments, "inputs")?,
+            stdin: words::joined(arguments, "inputs")?,
             stdout: Stdout::Output(0),
             environment,
             folder: None,

@@ -14,37 +14,36 @@ const MODE: &str = "mode";
 const GRANULARITY: &str = "granularity";
 const FLAGS: [&str; 3] = ["may_stream", "must_block", "no_store"];
 
-/// The inputs that a process reads once, from their beginnings to their ends: the only one under
-/// `key`, several being joined first, and those that its words name as streams. An input that has a
-/// second place in the arguments is none of them; nor does a container have the descriptors of
-/// the process that starts it.
+/// The inputs that a process reads once, from their beginnings to their ends: those under `key`,
+/// one behind the other, and those that its words name as streams. An input that has a second place
+/// in the arguments is none of them; nor does a container have the descriptors of the process that
+/// starts it, but for its standard input.
 pub(super) fn inputs(arguments: &Value, key: &str) -> Vec<usize> {
-    let all = only(arguments, key)
-        .into_iter()
-        .chain(inputs_of_words(arguments));
-    all.take(limits::STREAM_INPUTS_MAX).collect()
-}
-
-/// Those that words name as streams, and that are nowhere else.
-fn inputs_of_words(arguments: &Value) -> Vec<usize> {
-    let mut named: Vec<usize> = stream_words(arguments)
-        .into_iter()
-        .filter_map(|word| reference(&word[words::STREAM]))
-        .collect();
-    let in_container = arguments.get("container").is_some_and(|it| !it.is_null());
-    if named.is_empty() || in_container {
-        return Vec::new();
-    }
     let mut places: FxHashMap<usize, usize> = FxHashMap::default();
     for index in references::all(arguments) {
         *places.entry(index).or_default() += 1;
     }
-    named.retain(|index| places[index] == 1);
-    named
+    let joined = words::joined(arguments, key).unwrap_or_default();
+    let all = joined.into_iter().chain(inputs_of_words(arguments));
+    let once = all.filter(|index| places.get(index) == Some(&1));
+    once.take(limits::STREAM_INPUTS_MAX).collect()
 }
 
+/// Those that words name as streams.
+fn inputs_of_words(arguments: &Value) -> Vec<usize> {
+    let in_container = arguments.get("container").is_some_and(|it| !it.is_null());
+    if in_container {
+        return Vec::new();
+    }
+    let words = stream_words(arguments).into_iter();
+    words
+        .filter_map(|word| reference(&word[words::STREAM]))
+        .collect()
+}
+
+/// The only input under `key`.
 fn only(arguments: &Value, key: &str) -> Option<usize> {
-    match words::inputs(arguments, key).as_deref() {
+    match words::joined(arguments, key).as_deref() {
         Ok([index]) => Some(*index),
         _ => None,
     }
@@ -59,6 +58,17 @@ fn stream_words(arguments: &Value) -> Vec<&Value> {
         Value::Array(list) => list.as_slice(),
         word => std::slice::from_ref(word),
     });
+    streams_among(words)
+}
+
+/// The elements of lists of inputs, under any of the keys of such, that stand for streams.
+fn stream_parts(arguments: &Value) -> Vec<&Value> {
+    let lists = ["stdin", "inputs"].into_iter();
+    let lists = lists.filter_map(|key| arguments.get(key)?.as_array());
+    streams_among(lists.flatten())
+}
+
+fn streams_among<'a>(words: impl Iterator<Item = &'a Value>) -> Vec<&'a Value> {
     words
         .filter(|word| words::streamed(word).is_some())
         .collect()
@@ -85,8 +95,8 @@ pub(super) fn streams(arguments: &Value, names: &[String], outputs: u32, key: &s
         let wishes = wishes.iter();
         wishes.map(move |wish| (index, *wish))
     });
-    let named = stream_words(arguments).into_iter();
-    let named = named.flat_map(|word| {
+    let words = stream_words(arguments).into_iter();
+    let named = words.chain(stream_parts(arguments)).flat_map(|word| {
         let index = reference(&word[words::STREAM]);
         let wishes = wishes_of(word).unwrap_or_default().into_iter();
         wishes.filter_map(move |wish| Some((index?, wish)))
@@ -107,7 +117,8 @@ pub(super) fn streams(arguments: &Value, names: &[String], outputs: u32, key: &s
 pub(super) fn expect_valid(arguments: &Value) -> Result<(), Refused> {
     mode(arguments)?;
     wishes(arguments)?;
-    for word in stream_words(arguments) {
+    let words = stream_words(arguments).into_iter();
+    for word in words.chain(stream_parts(arguments)) {
         if reference(&word[words::STREAM]).is_none() {
             return Err(words::wrong(
                 words::STREAM,
@@ -258,6 +269,26 @@ mod tests {
         let mut inside = given.clone();
         inside["container"] = json!("docker run image");
         assert_eq!(inputs(&inside, "stdin"), [0]);
+    }
+
+    #[test]
+    fn each_of_several_inputs_is_read_as_it_says_unless_it_has_another_place() {
+        let reference = |index: u32| json!({"$ref": index});
+        let parts = json!([
+            reference(0),
+            {"stream": reference(1), "mode": "overlap"},
+            reference(2),
+            {"stream": reference(2)},
+        ]);
+        for key in ["stdin", "inputs"] {
+            let given = json!({key: parts, "stdin_options": {"mode": "direct"}});
+            assert_eq!(words::joined(&given, key), Ok(vec![0, 1, 2, 2]));
+            assert_eq!(inputs(&given, key), [0, 1]);
+            let wishes = streams(&given, &[], 1, key).wishes;
+            assert_eq!(wishes, [(1, Wish::Named(Mode::Overlap))]);
+        }
+        let wrong = json!({"stdin": [{"stream": reference(1), "granularity": 0}]});
+        assert!(expect_valid(&wrong).is_err());
     }
 
     #[test]

@@ -23,6 +23,20 @@ pub(super) fn inputs(arguments: &Value, key: &str) -> Result<Vec<usize>, Refused
     given.iter().map(index).collect()
 }
 
+/// The inputs under `key` that a command reads one behind the other, in order, as references or as
+/// `{"stream": reference}`; none if the key is absent.
+pub(super) fn joined(arguments: &Value, key: &str) -> Result<Vec<usize>, Refused> {
+    let given = match arguments.get(key) {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(given)) => given,
+        Some(other) => return Err(wrong(key, "a list of references", other)),
+    };
+    let index = |value: &Value| {
+        reference(read_as_file(value)).ok_or_else(|| wrong(key, "a reference", value))
+    };
+    given.iter().map(index).collect()
+}
+
 /// The inputs of a call with their names; those of a list by their places.
 pub(crate) fn named_inputs(arguments: &Value) -> Vec<(String, &Value)> {
     let under = |key: &'static str| match arguments.get(key) {
@@ -33,7 +47,9 @@ pub(crate) fn named_inputs(arguments: &Value) -> Vec<(String, &Value)> {
             });
             each.collect()
         }
-        Some(Value::Array(listed)) if listed.len() == 1 => vec![(key.to_string(), &listed[0])],
+        Some(Value::Array(listed)) if listed.len() == 1 => {
+            vec![(key.to_string(), read_as_file(&listed[0]))]
+        }
         Some(Value::Array(listed)) => numbered(key, listed),
         _ => Vec::new(),
     };

@@ -19,7 +19,7 @@ use crate::executors::Launch;
 use crate::executors::command::{Plan, Stdout};
 use crate::failures;
 use crate::pipes::Pipes;
-use crate::streams::{Attached, Inlet, attach};
+use crate::streams::{Attached, Inlet, Joined, Part, attach};
 use crate::workspace::TaskWorkspace;
 
 /// The inputs of a process.
@@ -28,6 +28,8 @@ pub(super) struct Taken {
     pub(super) values: Vec<Value<Handle>>,
     /// Inputs that it reads while they are written, by index.
     streams: Vec<(usize, Inlet)>,
+    /// Those that it reads one behind the other on its standard input.
+    joined: Option<Joined>,
 }
 
 impl Taken {
@@ -39,25 +41,58 @@ impl Taken {
         streams.zip(numbers).collect()
     }
 
-    /// The reading ends of the streams: that of standard input, if it is one, and all others with
-    /// the numbers that they have in the process.
+    /// The reading ends of the streams: that of standard input, if a stream is in it, and all
+    /// others with the numbers that they have in the process.
     ///
     /// # Errors
-    /// The failure of the task if the system refuses a pipe.
-    pub(super) fn reading_ends(&mut self, task: &Label, stdin: &[usize]) -> Failed<Ends> {
-        let numbers = self.descriptors();
+    /// The failure of the task if the system refuses a pipe, or an input cannot be read.
+    pub(super) fn reading_ends(
+        &mut self,
+        task: &Label,
+        stdin: &[usize],
+        desk: &mut TaskWorkspace<'_>,
+    ) -> Failed<Ends> {
+        let refused = |error| trouble(task, "cannot read a stream", &error);
         let mut ends = Ends::default();
+        if let [_, _, ..] = stdin {
+            ends.stdin = self.join(task, stdin, desk)?;
+        }
+        let numbers = self.descriptors();
         for (input, inlet) in &mut self.streams {
             match stdin {
                 [only] if only == input => ends.stdin = inlet.descriptor.take(),
+                several if several.contains(input) => {}
                 _ => {
-                    let end = inlet.opened_by_path();
-                    let end = end.map_err(|error| trouble(task, "cannot read a stream", &error))?;
+                    let end = inlet.opened_by_path().map_err(refused)?;
                     ends.named.push((numbers[input], end));
                 }
             }
         }
         Ok(ends)
+    }
+
+    /// The end of a pipe with several inputs one behind the other; none if no stream is among them.
+    fn join(
+        &mut self,
+        task: &Label,
+        stdin: &[usize],
+        desk: &mut TaskWorkspace<'_>,
+    ) -> Failed<Option<OwnedFd>> {
+        let refused = |error| trouble(task, "cannot read a stream", &error);
+        if !self.streams.iter().any(|(input, _)| stdin.contains(input)) {
+            return Ok(None);
+        }
+        let mut parts = Vec::with_capacity(stdin.len());
+        for index in stdin {
+            let mut streams = self.streams.iter_mut();
+            parts.push(match streams.find(|(input, _)| input == index) {
+                Some((_, inlet)) => Part::stream(inlet).map_err(refused)?,
+                None => Part::whole(desk.taken(*index)?),
+            });
+        }
+        let (joined, end) = Joined::begin(parts).map_err(refused)?;
+        self.joined = Some(joined);
+        Ok(Some(end))
     }
 }
 
@@ -110,7 +145,11 @@ pub(super) fn take_inputs(engine: &Arc<Engine>, assignment: &Assignment) -> Fail
     }
     values.sort_by_key(|(index, _)| *index);
     let values = values.into_iter().map(|(_, value)| value).collect();
-    Ok(Some(Taken { values, streams }))
+    Ok(Some(Taken {
+        values,
+        streams,
+        joined: None,
+    }))
 }
 
 /// In place of a value that is not there yet.

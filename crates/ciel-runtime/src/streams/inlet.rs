@@ -6,7 +6,7 @@
 //! `service`, for the mode, then `outlet`.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,20 +14,18 @@ use ciel_graph::{Assignment, Carriage, Event, Step, StreamInput};
 use ciel_model::{
     AttemptNumber, Failure, FailureKind, Form, Handle, Label, Micros, Mode, Value, limits,
 };
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::JoinHandle;
 
+use super::pouring::{pour, watched_end};
 use super::service::{self, Service};
 use super::transfer::{Ended, Transfer};
 use crate::core::Core;
 use crate::data_plane::Offer;
 use crate::engine::Engine;
 use crate::sources::{Flow, Source};
-use crate::spawning::watched;
 
 /// An input that a task reads while it is written. It is given up when this is dropped.
 pub(crate) struct Inlet {
@@ -64,6 +62,12 @@ impl Inlet {
         let source = self.source.clone();
         self.copying = Some(tokio::task::spawn_local(pass_on(source, from, to)));
         Ok(reader)
+    }
+
+    /// The reading end for another future, and what is written to it.
+    pub(super) fn taken(&mut self) -> (OwnedFd, Arc<Source>) {
+        let end = self.descriptor.take().expect("it is taken once");
+        (end, self.source.clone())
     }
 
     /// How its bytes are read.
@@ -309,12 +313,6 @@ fn carry_over(
     })
 }
 
-/// An end of a pipe that does not block, and is watched.
-fn watched_end(end: &OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
-    rustix::io::ioctl_fionbio(end, true)?;
-    watched(end.as_fd(), interest)
-}
-
 /// Copies until the source is whole or the reader has left. If neither happens, it waits until it
 /// is dropped with its reader.
 async fn copy(source: Arc<Source>, (pace, mut at): (Pace, u64), writer: AsyncFd<OwnedFd>) {
@@ -381,43 +379,9 @@ fn copy_some(
 /// Moves what goes directly to one reader from the producer's pipe to that of the reader, until its
 /// end. If the reader leaves before, the producer is not held any more.
 async fn pass_on(source: Arc<Source>, from: AsyncFd<OwnedFd>, to: AsyncFd<OwnedFd>) {
-    let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
-    let most = limits::STREAM_COPY_BYTES_MAX;
-    loop {
-        let (Ok(mut readable), Ok(mut writable)) = (from.readable().await, to.writable().await)
-        else {
-            return std::future::pending().await;
-        };
-        match splice(from.get_ref(), None, to.get_ref(), None, most, flags) {
-            Ok(0) => return,
-            Ok(_) => tokio::task::yield_now().await,
-            Err(Errno::AGAIN | Errno::INTR) => {
-                let ready = ready_ends(from.get_ref(), to.get_ref());
-                if !ready[0] {
-                    readable.clear_ready();
-                }
-                if !ready[1] {
-                    writable.clear_ready();
-                }
-            }
-            Err(_) => {
-                source.discard();
-                return std::future::pending().await;
-            }
-        }
-    }
-}
-
-/// Whether the one end has something to read, and the other one room.
-fn ready_ends(from: &OwnedFd, to: &OwnedFd) -> [bool; 2] {
-    let mut looked = [
-        PollFd::new(from, PollFlags::IN),
-        PollFd::new(to, PollFlags::OUT),
-    ];
-    // Without a look both pass for ready, and are retried.
-    match poll(&mut looked, Some(&Timespec::default())) {
-        Ok(_) => looked.map(|end| !end.revents().is_empty()),
-        Err(_) => [true, true],
+    if pour(&from, &to).await.is_err() {
+        source.discard();
+        std::future::pending().await
     }
 }
 

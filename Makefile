@@ -35,6 +35,7 @@ OUTPUTS ?= 100000
 FAILURES ?= 100000
 OUTPUT_BYTES ?= 5000000000
 STRANDS ?= 1000000
+SPAWNS ?= 1000000
 GROUPS ?=
 ROUNDS ?= 5
 PAIRS ?= 30
@@ -124,8 +125,11 @@ soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KIL
 	@$(WITH_PYTHON) CIEL_EDITED_PROGRAMS=$(EDITED) $(PYTHON) -m pytest -q \
 		sdk/python/tests/test_kept_random.py
 	@$(WITH_PYTHON) CIEL_OUTPUTS=$(OUTPUTS) CIEL_FAILURES=$(FAILURES) \
-		CIEL_OUTPUT_BYTES=$(OUTPUT_BYTES) cargo test --locked --quiet \
+		CIEL_OUTPUT_BYTES=$(OUTPUT_BYTES) CIEL_SPAWNS=$(SPAWNS) cargo test --locked --quiet \
 		-p ciel-cli --test extremes -- --nocapture --test-threads=1
+	@$(WITH_PYTHON) CIEL_SPAWNS=$(SPAWNS) CIEL_CHAIN_COUNT=$(SPAWNS) $(PYTHON) -m pytest -q -s \
+		sdk/python/tests/test_bounded_memory.py \
+		sdk/python/tests/test_in_place_natively.py -k "bounded or long_chain"
 	@CIEL_STRANDS=$(STRANDS) CIEL_ORDERED_BYTES=$(OUTPUT_BYTES) cargo test --locked --quiet \
 		-p ciel-cli --test ordered_files sizes -- --nocapture --test-threads=1
 	@$(WITH_PYTHON) CIEL_STRANDS=$(STRANDS) $(PYTHON) -m pytest -q -s -k many \

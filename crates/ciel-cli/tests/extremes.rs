@@ -1,7 +1,8 @@
-//! Many outputs, many failures, and much output of one task.
+//! Many outputs, many failures, many spawns of one script, and much output of one task.
 //!
-//! The usual run of the tests is a small one; `make soak` sets `CIEL_OUTPUTS`, `CIEL_FAILURES` and
-//! `CIEL_OUTPUT_BYTES`, and then a release build runs the jobs. Read first: `support`.
+//! The usual run of the tests is a small one; `make soak` sets `CIEL_OUTPUTS`, `CIEL_FAILURES`,
+//! `CIEL_SPAWNS` and `CIEL_OUTPUT_BYTES`, and then a release build runs the jobs. Read first:
+//! `support`.
 
 mod support;
 
@@ -28,6 +29,9 @@ const UNREAD_BYTES: u64 = 300 << 20;
 
 /// Most memory of the command meanwhile, in KiB.
 const UNREAD_PEAK_KIB_MAX: u64 = 120 << 10;
+
+/// Most memory of the command while a script spawns little, in KiB.
+const SPAWNS_PEAK_KIB_MAX: u64 = 48 << 10;
 
 /// A place with the release build, if there is one.
 fn place() -> Place {
@@ -93,6 +97,107 @@ fn failures_of_many_tasks_are_counted_and_few_are_shown() {
         assert!(ended.stderr.contains(words), "{words}\n{}", ended.stderr);
     }
     assert!(ended.stderr.lines().count() < 40, "{}", ended.stderr);
+}
+
+/// What scripts do in the tests of memory.
+const SPAWNING: &str = "
+    function add(a, b) { return a + b; }
+    function unfold(depth) {
+        if (depth == 0) { return 1; }
+        first = spawn(unfold, [depth - 1]);
+        second = spawn(unfold, [depth - 1]);
+        return *first + *second;
+    }
+    function down(n) { if (n == 0) { return 0; } return *spawn(down, [n - 1]) + 1; }
+    function pending(count) {
+        all = [];
+        for (n in range(count)) { all += spawn(add, [n, 1]); }
+        total = 0;
+        for (one in all) { total += *one; }
+        return total;
+    }
+    function chain(count) {
+        value = 0;
+        for (n in range(count)) { value = *spawn(add, [value, 1]); }
+        return value;
+    }
+    function commands(count) {
+        for (n in range(count)) {
+            spawn_exec(\"shell\", {\"command\": \"true\"}, 1, {\"pure\": false});
+        }
+        return count;
+    }";
+
+fn spawns() -> u64 {
+    number("CIEL_SPAWNS").unwrap_or(10_000)
+}
+
+/// Runs one of these functions, which must give that, and need no more than that memory beside
+/// what little scripts need.
+fn runs_within(option: &str, call: (&str, u64), given: u64, kib_max: u64) {
+    let (what, count) = call;
+    let begun = Instant::now();
+    let script = format!("{SPAWNING} return *spawn({what}, [{count}]);");
+    let ended = place().script(&["-q", option], &script);
+    let expected = format!("{given}\n");
+    assert_eq!(
+        (ended.code, ended.stdout),
+        (Some(0), expected),
+        "{}",
+        ended.stderr
+    );
+    let (peak, seconds) = (ended.peak_kib, begun.elapsed().as_secs_f32());
+    eprintln!("{count} of {what}, {option}: {seconds:.1} s, {peak} KiB");
+    assert!(peak < SPAWNS_PEAK_KIB_MAX + kib_max, "{what}: {peak} KiB");
+}
+
+/// The list of their references is the script's own.
+#[test]
+fn pending_spawns_of_one_script_take_half_a_kibibyte_each_at_most() {
+    let count = spawns();
+    runs_within(
+        "-j2",
+        ("pending", count),
+        count * (count + 1) / 2,
+        count / 2,
+    );
+}
+
+/// Ten times the spawns: two calls wait at each of its levels, and no others.
+#[test]
+fn recursion_of_a_script_that_would_unfold_into_very_many_tasks_stays_small() {
+    let depth = u64::from((spawns() * 10).ilog2());
+    runs_within("-j2", ("unfold", depth), 1 << depth, 0);
+}
+
+#[test]
+fn levels_of_a_script_in_place_take_a_kibibyte_each_at_most() {
+    let levels = spawns() / 10;
+    runs_within("-j2", ("down", levels), levels, levels);
+}
+
+/// Each call needs the one before it, and leaves nothing.
+#[test]
+fn long_chain_of_calls_of_a_script_in_place_takes_no_memory() {
+    let count = spawns();
+    runs_within("-j1", ("chain", count), count, 0);
+}
+
+/// Where a core has nothing to do, each of them becomes a task.
+#[test]
+fn long_chain_of_tasks_of_a_script_takes_half_a_kibibyte_each_at_most() {
+    let count = spawns() / 10;
+    runs_within("-j2", ("chain", count), count, count / 2);
+}
+
+/// A script that spawns them pauses while very many have not ended.
+#[test]
+fn commands_of_one_script_take_little_when_they_have_ended() {
+    let count = match spawns() {
+        many @ 100_001.. => many,
+        few => few / 20,
+    };
+    runs_within("-j2", ("commands", count), count, count / 2);
 }
 
 /// A result, output that waits on the disk until its task has succeeded, and live output: each goes

@@ -4,6 +4,7 @@
 //! transaction. Without a usable store every lookup finds nothing. It does not know how a task
 //! ran. Read next: `ciel_kept::KeptResults`.
 
+mod actions;
 mod batch;
 mod beneath;
 mod digests;

@@ -12,6 +12,7 @@ use ciel_kept::{KeptOutput, Printed};
 use ciel_model::{AttemptNumber, Digest, FileRead, FunctionCode, Name, Reached};
 use rustc_hash::FxHashMap;
 
+use super::actions::Actions;
 use crate::kept::{PRINTED_BYTES_MAX, Segment};
 
 /// Files read beneath one task whose contents count; a task with more is not kept.
@@ -20,6 +21,10 @@ const READ_MAX: usize = 10_000;
 /// Tasks above each other that are followed: a row of tasks each of which hands its output on to
 /// the next may be as long as a program runs. Those above the last ones are not kept.
 const DEPTH_MAX: u32 = 256;
+
+/// Latest children of a task of which is known what they gave. A task that hands on what an earlier
+/// one gave is not kept.
+const GIVEN_MAX: usize = 10_000;
 
 /// What a task gave.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,15 +84,34 @@ pub(super) struct Subtrees {
 struct Node {
     /// Its parent, and the action of that which has spawned it.
     parent: Option<(Name, u64)>,
-    /// By the action that has spawned them; none of those that are not resolved.
-    children: BTreeMap<u64, Option<Arc<Subtree>>>,
+    /// The actions that have spawned children.
+    spawned: Actions,
+    /// Children that are not resolved.
     open: usize,
+    /// Of those that are, what depends on their order.
+    beneath: Beneath,
     done: Option<Done>,
     /// Something beneath it is not known.
     is_unknown: bool,
     is_over: bool,
     /// Followed tasks above it.
     depth: u32,
+}
+
+/// What was done by the resolved children of a task with all that is beneath them. Most children
+/// print nothing and read nothing: those take no memory, however many they are.
+#[derive(Debug, Default)]
+struct Beneath {
+    /// By the actions that have spawned them, what some have printed.
+    printed: BTreeMap<u64, Vec<Printed>>,
+    printed_bytes: u64,
+    /// By the same, what some have read.
+    read: BTreeMap<u64, BTreeMap<Arc<str>, FileRead>>,
+    /// By the same, what the latest gave.
+    given: BTreeMap<u64, Arc<[GivenOutput]>>,
+    code: BTreeMap<Digest, Reached>,
+    /// Something of it is not harmless.
+    is_harmful: bool,
 }
 
 impl Subtrees {
@@ -104,11 +128,11 @@ impl Subtrees {
             self.nodes.entry(child).or_default();
             return self.give_up(parent);
         }
-        if node.children.insert(action, None).is_some() {
+        if node.spawned.insert(action) {
+            node.open += 1;
+        } else {
             // An earlier attempt has spawned it, too.
             node.is_unknown = true;
-        } else {
-            node.open += 1;
         }
         let below = self.nodes.entry(child).or_default();
         (below.parent, below.depth) = (Some((parent, action)), depth);
@@ -137,7 +161,7 @@ impl Subtrees {
     pub(super) fn on_ended(&mut self, task: Name, attempt: AttemptNumber, done: Done) {
         if let Some(node) = self.nodes.get_mut(&task) {
             // What an earlier attempt has spawned belongs to nothing that is kept.
-            node.is_unknown |= attempt != AttemptNumber(0) && !node.children.is_empty();
+            node.is_unknown |= attempt != AttemptNumber(0) && !node.spawned.is_empty();
             node.done = Some(done);
         }
     }
@@ -166,9 +190,7 @@ impl Subtrees {
             if let Some((parent, action)) = parent
                 && let Some(above) = self.nodes.get_mut(&parent)
             {
-                above.open = above.open.saturating_sub(1);
-                above.is_unknown |= subtree.is_none();
-                above.children.insert(action, subtree.clone());
+                above.on_child_resolved(action, subtree.as_deref());
                 next = Some(parent);
             }
             resolved.push((task, subtree));
@@ -177,31 +199,71 @@ impl Subtrees {
 }
 
 impl Node {
+    fn on_child_resolved(&mut self, action: u64, child: Option<&Subtree>) {
+        self.open = self.open.saturating_sub(1);
+        let known = child.filter(|_| !self.is_unknown);
+        if !known.is_some_and(|child| self.beneath.add(action, child)) {
+            self.is_unknown = true;
+            self.beneath = Beneath::default();
+        }
+    }
+
     fn subtree(self, task: Name) -> Option<Subtree> {
         let done = self.done.filter(|_| !self.is_unknown)?;
+        let beneath = self.beneath;
         let mut merged = Subtree::of_one(task, &done);
         if let Gave::Handed(object) = done.gave {
-            merged.outputs = handed(task, object, &self.children);
+            merged.outputs = handed(task, object, &beneath.given);
         }
-        let mut written = Written::default();
-        let mut own = done.written.iter().peekable();
-        for (action, child) in self.children {
-            while let Some(segment) = own.next_if(|segment| segment.after <= action) {
-                written.add(segment.file.as_ref(), &segment.bytes);
-            }
-            let child = child?;
-            for printed in &child.printed {
-                written.add(printed.file.as_ref(), &printed.bytes);
-            }
-            merged.is_harmless &= child.is_harmless;
-            merged.read.extend(child.read.clone());
-            merged.code.extend(child.code.clone());
-        }
-        own.for_each(|segment| written.add(segment.file.as_ref(), &segment.bytes));
+        merged.printed = written(&done.written, &beneath.printed)?;
+        merged.read.extend(beneath.read.into_values().flatten());
+        merged.code.extend(beneath.code);
+        merged.is_harmless &= !beneath.is_harmful;
         merged.is_harmless |= done.is_promised;
-        merged.printed = written.printed()?;
         (merged.read.len() <= READ_MAX).then_some(merged)
     }
+}
+
+impl Beneath {
+    /// Adds what the child of that action has done; false if that is more than can be kept.
+    fn add(&mut self, action: u64, child: &Subtree) -> bool {
+        self.is_harmful |= !child.is_harmless;
+        for (digest, code) in &child.code {
+            self.code.entry(*digest).or_insert_with(|| code.clone());
+        }
+        if !child.read.is_empty() {
+            self.read.insert(action, child.read.clone());
+        }
+        if !child.printed.is_empty() {
+            let printed = child.printed.iter();
+            let bytes = printed.map(|printed| printed.bytes.len() as u64);
+            self.printed_bytes += bytes.sum::<u64>();
+            self.printed.insert(action, child.printed.clone());
+        }
+        if let Some(outputs) = &child.outputs {
+            self.given.insert(action, outputs.clone());
+            if self.given.len() > GIVEN_MAX {
+                self.given.pop_first();
+            }
+        }
+        self.printed_bytes <= PRINTED_BYTES_MAX
+    }
+}
+
+/// What a task has written itself, and its children at their places; none if it is too much.
+fn written(own: &[Segment], children: &BTreeMap<u64, Vec<Printed>>) -> Option<Vec<Printed>> {
+    let mut written = Written::default();
+    let mut own = own.iter().peekable();
+    for (action, printed) in children {
+        while let Some(segment) = own.next_if(|segment| segment.after <= *action) {
+            written.add(segment.file.as_ref(), &segment.bytes);
+        }
+        for printed in printed {
+            written.add(printed.file.as_ref(), &printed.bytes);
+        }
+    }
+    own.for_each(|segment| written.add(segment.file.as_ref(), &segment.bytes));
+    written.printed()
 }
 
 impl Subtree {
@@ -260,12 +322,11 @@ impl Subtree {
 fn handed(
     task: Name,
     object: Name,
-    children: &BTreeMap<u64, Option<Arc<Subtree>>>,
+    children: &BTreeMap<u64, Arc<[GivenOutput]>>,
 ) -> Option<Arc<[GivenOutput]>> {
     let mut latest = children.iter().rev();
-    latest.find_map(|(action, child)| {
+    latest.find_map(|(action, outputs)| {
         let child_name = task.spawn(*action);
-        let outputs = child.as_ref()?.outputs.as_ref()?;
         let mut numbered = (0..).zip(outputs.iter());
         let (_, given) = numbered.find(|(index, _)| child_name.output(*index) == object)?;
         Some([given.clone()].into())
@@ -388,6 +449,43 @@ mod tests {
         trees.on_ended(CHILD, FIRST, done(Vec::new()));
         trees.on_over(CHILD, false);
         trees.on_ended(ROOT, AttemptNumber(1), done(Vec::new()));
+        assert_eq!(trees.on_over(ROOT, false), [(ROOT, None)]);
+    }
+
+    /// Each of them kept half a kilobyte until its parent ended: a task that mapped over an endless
+    /// iterator took more than a gigabyte.
+    #[test]
+    fn silent_children_that_are_resolved_take_no_memory() {
+        let mut trees = Subtrees::default();
+        for action in 0..3 * GIVEN_MAX as u64 {
+            let child = ROOT.spawn(action);
+            trees.on_spawned(ROOT, action, child);
+            let gave = Gave::Values(Vec::new());
+            trees.on_ended(
+                child,
+                FIRST,
+                Done {
+                    gave,
+                    ..done(Vec::new())
+                },
+            );
+            trees.on_over(child, false);
+        }
+        let beneath = &trees.nodes[&ROOT].beneath;
+        assert_eq!(trees.nodes.len(), 1);
+        assert_eq!(beneath.given.len(), GIVEN_MAX);
+        assert!(beneath.printed.is_empty() && beneath.read.is_empty());
+    }
+
+    #[test]
+    fn task_whose_children_print_more_than_can_be_kept_is_not_known() {
+        let mut trees = parent();
+        let many: &str = "m".repeat(PRINTED_BYTES_MAX as usize - 1).leak();
+        for (child, bytes) in [(CHILD, many), (OTHER, "mm")] {
+            trees.on_ended(child, FIRST, done(vec![segment(0, None, bytes)]));
+            assert!(matches!(&trees.on_over(child, false)[..], [(_, Some(_))]));
+        }
+        assert!(trees.nodes[&ROOT].beneath.printed.is_empty());
         assert_eq!(trees.on_over(ROOT, false), [(ROOT, None)]);
     }
 

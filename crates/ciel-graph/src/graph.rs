@@ -75,6 +75,8 @@ pub struct Graph {
     pub(crate) keeps_lineage: bool,
     /// Lost files that are being recomputed.
     pub(crate) remaking: Option<Reconstruction>,
+    /// When files were lost last, or lost ones were there again.
+    pub(crate) files_lost_at: Option<Micros>,
     pub(crate) duplicates: Duplicates,
     pub(crate) stragglers: Stragglers,
     #[serde(skip)]
@@ -113,6 +115,7 @@ impl Graph {
             owners: Owners::default(),
             keeps_lineage: false,
             remaking: None,
+            files_lost_at: None,
             duplicates: Duplicates::default(),
             stragglers: Stragglers::default(),
             children: Children::default(),

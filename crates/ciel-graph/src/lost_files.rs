@@ -5,11 +5,15 @@
 //! missed a file waits, too, whenever it was spawned. What another process has lost is the same
 //! event to it as to a run that is resumed. Read next: `reconstruct`.
 
+use std::collections::BTreeSet;
+
 use ciel_model::{Class, Failure, FailureKind, Micros, Name, TaskKey, limits};
 
 use crate::event::Action;
 use crate::graph::Graph;
+use crate::reconstruct::Reconstruction;
 use crate::story::Moment;
+use crate::task::State;
 
 impl Graph {
     pub(crate) fn on_files_lost(
@@ -21,20 +25,27 @@ impl Graph {
         if !self.keeps_lineage || self.verdict.is_over() {
             return;
         }
+        self.files_lost_at = Some(now);
         lost.retain(|name| self.objects.has_file(*name));
         if lost.is_empty() {
             return;
         }
         let wanted = self.remaking.iter().flat_map(|remaking| remaking.wanted());
-        let both: std::collections::BTreeSet<Name> = wanted.chain(lost.iter().copied()).collect();
+        let both: BTreeSet<Name> = wanted.chain(lost.iter().copied()).collect();
         let all = both.into_iter().collect::<Vec<_>>();
         if self.begin_remaking(&lost) {
             self.remake(now, &all, actions);
         }
     }
 
-    /// Whether an attempt that has failed so has missed the file of an object: the failure is its
-    /// own, and not that of a task whose result it received.
+    /// Whether files are being recomputed.
+    pub fn recomputes_files(&self) -> bool {
+        self.remaking.is_some()
+    }
+
+    /// Whether an attempt that fails so may have missed the file of an object: the failure is its
+    /// own, and not that of a task whose result it received, and files were lost while it ran. A
+    /// program can fail in the same way by itself.
     pub(crate) fn may_have_missed(&self, key: TaskKey, failure: &Failure) -> bool {
         let task = &self.tasks[&key];
         let is_own = failure.kind == FailureKind::ObjectLost && failure.origin == task.label();
@@ -42,8 +53,35 @@ impl Graph {
         self.keeps_lineage
             && is_own
             && begins_again
+            && self.were_files_lost(key)
             && !self.verdict.is_over()
             && task.course.misses < limits::MISSES_MAX
+    }
+
+    /// Whether a file may have been missing for a running task since it continued.
+    fn were_files_lost(&self, key: TaskKey) -> bool {
+        let State::Running { since } = self.tasks[&key].state else {
+            return false;
+        };
+        let is_awaited = self.remaking.is_some() && !self.is_for_lost_files(key);
+        is_awaited || self.files_lost_at.is_some_and(|lost_at| lost_at >= since)
+    }
+
+    /// Whether a task is rerun for lost files, or comes from one that is: these wait for it.
+    fn is_for_lost_files(&self, key: TaskKey) -> bool {
+        let before = self.remaking.as_ref();
+        let before = before.and_then(|remaking| remaking.before);
+        let begin = self.tasks[&key].strand.begin;
+        before.is_some_and(|before| self.order.precedes(before, begin))
+    }
+
+    /// Lost files are there again, or never will be.
+    pub(crate) fn take_remaking(&mut self, now: Micros) -> Option<Reconstruction> {
+        let remaking = self.remaking.take()?;
+        self.files_lost_at = Some(now);
+        let before = remaking.before.into_iter();
+        before.for_each(|mark| self.order.remove(mark));
+        Some(remaking)
     }
 
     /// An attempt has failed for want of a file: another one begins when all files are there, and
@@ -56,9 +94,174 @@ impl Graph {
     ) {
         self.stop_clock(now, key);
         self.task_mut(key).course.misses += 1;
-        if let Some(remaking) = &mut self.remaking {
+        let is_awaited = self.is_for_lost_files(key);
+        if let Some(remaking) = self.remaking.as_mut().filter(|_| !is_awaited) {
             remaking.hold_reader(key);
         }
         self.begin_again(now, key, Moment::FileLost, actions);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ciel_model::{AttemptNumber, Content, Descriptor, Form, Handle, Label, Pool, Value};
+
+    use super::*;
+    use crate::event::{Continuation, Event, Output, Policy, Step, Wait};
+
+    const ROOT: TaskKey = TaskKey(0);
+
+    fn tell(graph: &mut Graph, now: Micros, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        graph.handle(now, event, &mut actions);
+        graph.check_all();
+        actions
+    }
+
+    fn place(graph: &mut Graph, now: Micros, task: TaskKey) {
+        let attempt = graph.tasks[&task].attempt;
+        tell(graph, now, Event::TaskPlaced { task, attempt });
+    }
+
+    fn function(what: &str) -> Arc<Descriptor> {
+        Arc::new(Descriptor {
+            replayable: true,
+            ..Descriptor::plain("e", Class::Pooled(Pool::new("e", 1)), what, Vec::new())
+        })
+    }
+
+    /// A root that runs since time 0.
+    fn running_root() -> Graph {
+        let mut graph = Graph::new(Policy::default());
+        graph.keep_lineage();
+        let (name, descriptor) = (Name::of_root(b"job"), function("root"));
+        tell(&mut graph, 0, Event::RootSubmitted { name, descriptor });
+        place(&mut graph, 0, ROOT);
+        graph
+    }
+
+    /// A task spawns its only child.
+    fn spawn(graph: &mut Graph, now: Micros, task: TaskKey, what: &str) {
+        let (attempt, descriptor) = (AttemptNumber(0), function(what));
+        let (action, first) = (0, Handle(0));
+        let step = Step::Spawn {
+            action,
+            first,
+            descriptor,
+        };
+        let event = Event::TaskStepped {
+            task,
+            attempt,
+            step,
+        };
+        tell(graph, now, event);
+    }
+
+    fn finish(graph: &mut Graph, now: Micros, task: TaskKey, content: Content) -> Vec<Action> {
+        let value = Value {
+            form: Form::Bytes,
+            content,
+            references: Vec::new(),
+        };
+        let event = Event::TaskFinished {
+            task,
+            attempt: AttemptNumber(0),
+            outputs: vec![Output::Value(value)],
+            printed: false,
+            audit: None,
+        };
+        tell(graph, now, event)
+    }
+
+    /// A task fails by itself as if it had missed a file.
+    fn fail(graph: &mut Graph, now: Micros, task: TaskKey) -> Vec<Action> {
+        let running = &graph.tasks[&task];
+        let (attempt, label) = (running.attempt, running.label());
+        let failure = Failure::new(FailureKind::ObjectLost, label, "no form for it");
+        let failure = Box::new(failure);
+        let event = Event::TaskFailed {
+            task,
+            attempt,
+            failure,
+        };
+        tell(graph, now, event)
+    }
+
+    fn offered(actions: &[Action]) -> Vec<TaskKey> {
+        let offered = actions.iter().filter_map(|action| match action {
+            Action::Offer { task, .. } => Some(*task),
+            _ => None,
+        });
+        offered.collect()
+    }
+
+    /// A program that raised the error itself was once restarted sixteen times before that was its
+    /// failure.
+    #[test]
+    fn failure_of_a_task_for_which_no_file_was_lost_is_its_own() {
+        let mut graph = running_root();
+        let actions = fail(&mut graph, 1, ROOT);
+        assert_eq!(offered(&actions), []);
+        assert!(
+            actions
+                .iter()
+                .any(|action| matches!(action, Action::JobEnded(_)))
+        );
+    }
+
+    #[test]
+    fn task_is_restarted_once_for_each_time_that_files_were_lost_while_it_ran() {
+        let mut graph = running_root();
+        let lost = vec![Name::of_root(
+            b"of a script as JSON, which no task has made",
+        )];
+        tell(&mut graph, 1, Event::FilesLost { lost });
+        let actions = fail(&mut graph, 2, ROOT);
+        assert_eq!(offered(&actions), [ROOT]);
+        place(&mut graph, 3, ROOT);
+        assert_eq!(offered(&fail(&mut graph, 4, ROOT)), []);
+    }
+
+    /// A child of a task that was rerun for a lost file failed as if it missed one, and its parent
+    /// expected that. It once waited for that file, and the file for it: the run hung.
+    #[test]
+    fn child_of_a_rerun_task_that_fails_by_itself_does_not_wait_for_the_lost_file() {
+        let mut graph = running_root();
+        spawn(&mut graph, 1, ROOT, "maker");
+        place(&mut graph, 2, TaskKey(1));
+        let Label { name, .. } = graph.tasks[&TaskKey(1)].label();
+        let name = name.output(0);
+        let file = || Content::File {
+            name,
+            length: 2000,
+            digest: None,
+        };
+        finish(&mut graph, 3, TaskKey(1), file());
+        let lost = vec![name];
+        let maker = TaskKey(2);
+        assert_eq!(
+            offered(&tell(&mut graph, 4, Event::FilesLost { lost })),
+            [maker]
+        );
+        place(&mut graph, 5, maker);
+        spawn(&mut graph, 6, maker, "child");
+        place(&mut graph, 7, TaskKey(3));
+        let block = Event::TaskBlocked {
+            task: maker,
+            attempt: AttemptNumber(0),
+            kept: None,
+            on: vec![Handle(0)],
+            wait: Wait::ALL,
+            continuation: Continuation::Live,
+            checkpoint: None,
+        };
+        tell(&mut graph, 8, block);
+        assert!(graph.recomputes_files());
+        assert_eq!(offered(&fail(&mut graph, 9, TaskKey(3))), [maker]);
+        place(&mut graph, 10, maker);
+        finish(&mut graph, 11, maker, file());
+        assert!(!graph.recomputes_files());
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ciel_model::{
-    Content, Failure, FailureKind, Label, Micros, Name, ObjectKey, TaskKey, Value, limits,
+    Content, Failure, FailureKind, Label, Mark, Micros, Name, ObjectKey, TaskKey, Value, limits,
 };
 use rustc_hash::FxHashSet;
 
@@ -23,6 +23,8 @@ use crate::task::Strand;
 pub(crate) struct Reconstruction {
     /// Tasks below this one wait for the reconstruction.
     first_new: u64,
+    /// In serial order before all that is rerun, and behind everything else.
+    pub(crate) before: Option<Mark>,
     /// Later ones that have failed for want of a file.
     readers: BTreeSet<TaskKey>,
     /// How often it has begun.
@@ -126,6 +128,8 @@ impl Graph {
         if is_new {
             // What was rerun may have inputs that are lost now.
             remaking.first_new = self.next_task;
+            let before = remaking.before.replace(self.order.push_last());
+            before.into_iter().for_each(|mark| self.order.remove(mark));
             remaking.begun += 1;
             remaking.wanted.clear();
             let outputs = std::mem::take(&mut remaking.outputs);
@@ -294,7 +298,7 @@ impl Graph {
         let other = wanted
             .into_iter()
             .find(|name| !recomputed.contains_key(name));
-        let remaking = self.remaking.take().expect("just seen");
+        let remaking = self.take_remaking(now).expect("just seen");
         let mut released = Released::default();
         if other.is_none() {
             self.objects.replace_files(&recomputed, &mut released);
@@ -348,7 +352,7 @@ impl Graph {
         lost: &NotReconstructible,
         actions: &mut Vec<Action>,
     ) {
-        if let Some(remaking) = self.remaking.take() {
+        if let Some(remaking) = self.take_remaking(now) {
             let mut released = Released::default();
             self.release_all(remaking.held(), &mut released);
             self.clear(released, actions);

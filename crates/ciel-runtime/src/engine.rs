@@ -379,10 +379,15 @@ impl Engine {
         let mut lost = self.objects.find_lost();
         lost.push(name);
         let lost: Vec<Name> = lost.into_iter().map(|name| Name(name.0)).collect();
-        if self.lost.note(&lost) {
-            self.warn(None, &format!("{error}: it is recomputed"));
+        let is_new = self.lost.note(&lost);
+        let recomputes = self.with(|core, now| {
+            core.tell(now, graph::Event::FilesLost { lost });
+            core.state().graph().recomputes_files()
+        });
+        if is_new {
+            let told = if recomputes { ": it is recomputed" } else { "" };
+            self.warn(None, &format!("{error}{told}"));
         }
-        self.with(|core, now| core.tell(now, graph::Event::FilesLost { lost }));
     }
 
     /// The same for a task that has failed by itself, if its folder is gone or there is next to no

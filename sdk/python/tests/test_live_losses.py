@@ -30,6 +30,22 @@ def main():
 """
 )
 
+RAISES = """
+import ciel, os
+
+@ciel.task(keep=False)
+def raises():
+    with open(os.environ["BEGUN"], "a") as begun:
+        begun.write("once ")
+    raise ciel.ObjectLost("of a store that Ciel knows nothing of")
+
+def main():
+    try:
+        raises.spawn().result()
+    except ciel.ObjectLost as error:
+        return str(error)
+"""
+
 CAUGHT = (
     JOB
     + """
@@ -90,6 +106,8 @@ def test_data_lost_in_a_live_run_that_cannot_be_recomputed_is_told_with_its_task
     ended = damaged_at_the_gate(tmp_path, text, PLACES[0], random.Random(1))
     assert ended.status == 1
     assert "is lost and cannot be recomputed" in ended.talk and "ciel run --new" in ended.talk
+    # Of one it shows only when it is recomputed that its task gives something else.
+    assert ("it is recomputed" in ended.talk) == ("another result" in words)
     for word in words.split("@"):
         assert word in ended.talk
 
@@ -97,6 +115,17 @@ def test_data_lost_in_a_live_run_that_cannot_be_recomputed_is_told_with_its_task
 def test_a_lost_file_is_no_failure_that_a_task_could_catch(tmp_path: Path) -> None:
     ended = damaged_at_the_gate(tmp_path, CAUGHT, PLACES[0], random.Random(2))
     assert ended.value == 200_000, ended.talk
+
+
+def test_task_that_raises_object_lost_by_itself_is_not_restarted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was restarted sixteen times, as if a file that it reads were lost."""
+    monkeypatch.setenv("BEGUN", str(tmp_path / "begun"))
+    jobs.write(tmp_path, RAISES)
+    ended = jobs.end_of(jobs.start(tmp_path / "job.py"))
+    assert "of a store that Ciel knows nothing of" in ended.value, ended.talk
+    assert (tmp_path / "begun").read_text() == "once "
 
 
 def test_why_says_that_a_task_has_missed_a_file(tmp_path: Path) -> None:

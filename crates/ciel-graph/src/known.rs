@@ -131,15 +131,9 @@ impl Graph {
             self.wake(now, task, actions);
         }
         // What was demanded may have no holder any more: then nobody reads its bytes.
-        let is_held = |output: &&ObjectKey| self.objects.get(**output).is_some();
-        let needed: Vec<ObjectKey> = outputs
-            .iter()
-            .filter(|_| is_needed)
-            .filter(is_held)
-            .copied()
-            .collect();
-        for output in needed {
-            self.demand(now, output, actions);
+        let is_held = |output: &ObjectKey| self.objects.get(*output).is_some();
+        if is_needed && outputs.iter().any(is_held) {
+            self.wake_dormant(now, vec![stand_in], actions);
         }
     }
 

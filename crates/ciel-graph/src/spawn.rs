@@ -286,7 +286,12 @@ impl Graph {
 
     /// Wakes those of `wanted` that sleep, and whom they want in turn. A list instead of a
     /// recursion: chains of lazy tasks may be as long as the user likes.
-    fn wake_dormant(&mut self, now: Micros, mut wanted: Vec<TaskKey>, actions: &mut Vec<Action>) {
+    pub(crate) fn wake_dormant(
+        &mut self,
+        now: Micros,
+        mut wanted: Vec<TaskKey>,
+        actions: &mut Vec<Action>,
+    ) {
         while let Some(key) = wanted.pop() {
             let task = self.tasks.get(&key);
             if task.is_some_and(|task| task.state == State::Dormant) {

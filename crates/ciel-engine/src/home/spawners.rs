@@ -193,14 +193,14 @@ impl Home {
 
     /// Resumes a paused strand if nothing else would happen.
     pub(super) fn give_way_to_spawner(&mut self, out: &mut SegmentedQueue<FromHome>) -> bool {
-        let first = self.spawners.as_ref().and_then(|one| one.first());
-        let Some(first) = first.filter(|_| self.is_idle()) else {
+        let spawners = self.spawners.as_ref();
+        if spawners.is_none_or(|one| one.paused.is_empty()) || !self.is_idle() {
             return false;
-        };
+        }
         let spawners = self.spawners.as_mut();
         let offer = spawners.and_then(|one| {
             one.gave_way += 1;
-            one.remove(first)
+            one.remove(one.first()?)
         });
         offer.into_iter().for_each(|offer| self.unpause(offer, out));
         true

@@ -44,8 +44,8 @@ impl World<'_> {
         true
     }
 
-    /// The same for a strand that has spawned, if children are bounded: a look at each spawn makes
-    /// a run of bounded output several times as long, and nothing else.
+    /// The same for a strand that has spawned: nobody looks after a spawn unless children are
+    /// bounded.
     pub(crate) fn pauses_with_children(&mut self, attempt: AttemptKey) -> bool {
         if self.scenario.children_max.is_none() {
             return false;

@@ -206,7 +206,10 @@ impl Conversation {
             Ok(resume) => {
                 let tag = task.tag;
                 io.send(tag, resume);
-                io.host.tell(task.watch_shown());
+                let watches = task.watch_shown();
+                if !watches.is_empty() {
+                    io.host.tell(watches);
+                }
                 self.running.insert(tag, task);
             }
             Err(failure) => {

@@ -528,7 +528,7 @@ pub struct TailSpawn {
 }
 /// Requests what is behind a handle. Answered by Answer.reference: at once, also if it is still a
 /// future; or, with must_block, when it is resolved, and not at all if the task ends before. With
-/// as_stream, an object that is not resolved is answered at once by a stream without a form.
+/// as_stream, a task that takes no core is given a stream without a form in place of a future.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OpenReference {
     /// Number of the request, chosen by the worker, unlike those of the task's other open requests.

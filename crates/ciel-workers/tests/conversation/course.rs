@@ -131,6 +131,18 @@ fn watched_reference_is_answered_when_it_is_resolved() {
     assert_eq!(world.send(1, open_construct(3)), "answer 3: opened");
 }
 
+/// Who writes may need the core, and its reader would keep it for ever.
+#[test]
+fn task_that_takes_a_core_is_not_shown_what_is_not_resolved() {
+    let mut streaming = hello();
+    streaming.features.push("streams".to_string());
+    let mut world = World::running(streaming);
+    world.machines.has_root_apart = false;
+    world.send(0, define(5, "p", 1));
+    world.send(1, spawn(0, 0, 5, &[]));
+    assert_eq!(world.send(1, look_on(3, 0)), "answer 3: future");
+}
+
 /// A wait ends all watches, so the end of a stream that is settled meanwhile would not be noticed.
 #[test]
 fn stream_that_a_task_looks_at_is_settled_although_the_task_has_waited() {

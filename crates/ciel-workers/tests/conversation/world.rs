@@ -55,6 +55,8 @@ pub struct Machines {
     stops: u64,
     /// Tasks that ended in place, by function.
     pub in_place: BTreeMap<String, u64>,
+    /// Whether the root takes no core.
+    pub has_root_apart: bool,
 }
 
 impl Machines {
@@ -277,7 +279,7 @@ impl Host for Machines {
     }
 
     fn has_root_apart(&mut self, _worker: WorkerKey) -> bool {
-        true
+        self.has_root_apart
     }
 
     fn show_stream(
@@ -398,6 +400,7 @@ impl World {
             now: 0,
             told: Vec::new(),
             speaker: None,
+            has_root_apart: true,
             commands: VecDeque::new(),
             started: Vec::new(),
             memory: 0,

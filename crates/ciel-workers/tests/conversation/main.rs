@@ -4,6 +4,7 @@
 
 mod course;
 mod fuzz;
+mod limits;
 mod messages;
 mod prefetch;
 mod slots;

@@ -55,9 +55,14 @@ impl Spares {
     /// Puts a file that waits where nothing is; without one nothing is put there.
     pub(crate) fn put(&self, directory: &Directory, name: &str) {
         let mut state = self.0.lock().expect("nobody panics with the names");
-        if let Some(spare) = state.names.pop()
-            && !moved(directory, &spare, name)
-        {
+        let Some(spare) = state.names.pop() else {
+            return;
+        };
+        // Whoever was about to open the file by its former name has done so by now.
+        if !empty(directory, &spare).unwrap_or(false) {
+            // What cannot be removed now goes with the run's folder.
+            let _ = directory.remove_all(&spare);
+        } else if !moved(directory, &spare, name) {
             state.names.push(spare);
         }
     }
@@ -187,6 +192,29 @@ mod tests {
             drop(open);
         }
         assert_eq!(fs::read(&path).unwrap(), b"text");
+    }
+
+    /// A process that opened the file while it was being kept had to wait for that, and wrote into
+    /// the file of the next task then.
+    #[test]
+    fn file_that_somebody_has_opened_or_written_while_it_waited_is_not_seen_by_the_next_task() {
+        if !has_leases() {
+            return;
+        }
+        let place = Place::new();
+        let path = |name: &str| place.folder.path().join(name);
+        for name in ["first", "second"] {
+            place.write(name, "text");
+            assert!(place.keeps(name));
+        }
+        let late = File::options().append(true).open(path("spare-1")).unwrap();
+        fs::write(path("spare-0"), "late").unwrap();
+        place.put("next");
+        assert_eq!(place.inode("next"), None);
+        assert_eq!(place.inode("spare-1"), None);
+        drop(late);
+        place.put("next");
+        assert_eq!(fs::read(path("next")).unwrap(), b"");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! look from time to time. It does not know what becomes of the bytes. Read next: `outlet`.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
@@ -38,7 +39,8 @@ pub(super) struct FullPipe {
 }
 
 impl FullPipe {
-    /// For a pipe of which these are both ends. This thread has the signals.
+    /// For a pipe of which these are both ends. This thread has the signals, also if the one who
+    /// has started this process had blocked them.
     ///
     /// # Errors
     /// As the system says.
@@ -49,6 +51,7 @@ impl FullPipe {
             signals: watched(signals.as_fd(), Interest::READABLE)?,
             registered: pipe::register(libc::SIGIO, signaller)?,
         };
+        unblock(libc::SIGIO)?;
         let owner = Owner {
             kind: F_OWNER_TID,
             id: rustix::thread::gettid().as_raw_nonzero().get(),
@@ -72,6 +75,8 @@ impl FullPipe {
             while self.has_room()? {
                 self.signal().await?;
             }
+            // The limit itself, once for each time that the pipe fills: it is no look from time to
+            // time. Only a reader makes room, and with a reader nobody waits here any more.
             tokio::time::sleep(time).await;
             if !self.has_room()? {
                 return Ok(());
@@ -108,6 +113,22 @@ impl Drop for FullPipe {
         let flags = fcntl_getfl(&self.pipe).map(|flags| flags - OFlags::ASYNC);
         let _: Result<(), Errno> = flags.and_then(|flags| fcntl_setfl(&self.pipe, flags));
         unregister(self.registered);
+    }
+}
+
+/// Lets a signal come to this thread.
+fn unblock(signal: libc::c_int) -> io::Result<()> {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: the first call makes the set that the others change and read; nothing is written
+    // where the former set would be.
+    let failed = unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), std::ptr::null_mut())
+    };
+    match failed {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
     }
 }
 
@@ -153,6 +174,23 @@ mod tests {
     /// The signal for bytes to read does not come for a write that waits behind others.
     #[tokio::test]
     async fn write_that_waits_in_a_pipe_with_bytes_is_noticed() {
+        notice_a_write().await;
+    }
+
+    /// A process has the signals blocked that were blocked where it was started: the producer
+    /// waited for ever.
+    #[tokio::test]
+    async fn write_that_waits_is_noticed_where_the_signal_was_blocked() {
+        let mut all = MaybeUninit::uninit();
+        // SAFETY: the first call makes the set that the second one reads.
+        unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), std::ptr::null_mut());
+        }
+        notice_a_write().await;
+    }
+
+    async fn notice_a_write() {
         let (ends, writer) = pipe_of_bytes(5000);
         let full = FullPipe::watch(&ends).unwrap();
         let mut waits = Box::pin(full.stays_full(TIME));
@@ -160,7 +198,8 @@ mod tests {
         assert!(looked.is_pending());
 
         let writing = std::thread::spawn(move || rustix::io::write(&writer, &[0; 20_000]).unwrap());
-        waits.await.unwrap();
+        let noticed = tokio::time::timeout(Duration::from_secs(60), waits);
+        noticed.await.expect("a signal").unwrap();
         let mut taken = 0;
         while taken < 25_000 {
             taken += rustix::io::read(&ends, &mut [0; 8192]).unwrap();

@@ -123,8 +123,11 @@ impl Outlets {
         let files = (place.pipe, place.file);
         let source = Arc::new(Source::new((self.attempt, index), files, place.form));
         let changes = source.flow.subscribe();
+        // Where the system tells nobody when the pipe is full, its bytes are stored from the start.
+        let full = FullPipe::watch(ends.get_ref()).ok();
         let (ended, end) = oneshot::channel();
-        let carrying = tokio::task::spawn_local(carry(source.clone(), ends, changes, end));
+        let carrying = carry(source.clone(), (ends, full), changes, end);
+        let carrying = tokio::task::spawn_local(carrying);
         self.engine.lock().streams.insert(name, source);
         self.open.push(Outlet {
             index,
@@ -199,11 +202,11 @@ impl Drop for Outlets {
 /// As [`carry_to_end`]; readers on other threads hear of an end that is none.
 async fn carry(
     source: Arc<Source>,
-    ends: AsyncFd<OwnedFd>,
+    pipe: (AsyncFd<OwnedFd>, Option<FullPipe>),
     changes: watch::Receiver<Flow>,
     end: oneshot::Receiver<bool>,
 ) -> io::Result<Flow> {
-    let carried = carry_to_end(source.clone(), ends, changes, end).await;
+    let carried = carry_to_end(source.clone(), pipe, changes, end).await;
     source.lose();
     carried
 }
@@ -211,11 +214,13 @@ async fn carry(
 /// Moves what comes out of a pipe until its producer has ended; gives the way that it took.
 async fn carry_to_end(
     source: Arc<Source>,
-    ends: AsyncFd<OwnedFd>,
+    (ends, mut full): (AsyncFd<OwnedFd>, Option<FullPipe>),
     mut changes: watch::Receiver<Flow>,
     mut end: oneshot::Receiver<bool>,
 ) -> io::Result<Flow> {
-    let mut full = Some(FullPipe::watch(ends.get_ref())?);
+    if full.is_none() {
+        source.store();
+    }
     let mut copied = Ok(());
     let is_well = loop {
         let flow = *changes.borrow_and_update();
@@ -226,10 +231,7 @@ async fn carry_to_end(
             // A producer that is dropped with its future has not ended well.
             is_well = &mut end => break is_well.unwrap_or(false),
             _ = changes.changed(), if !moves => {}
-            held = is_held(full.as_ref()), if !moves => {
-                held?;
-                source.store();
-            }
+            () = is_held(full.as_ref()), if !moves => source.store(),
             ready = ends.readable(), if moves => {
                 let mut ready = ready?;
                 if let Ok(Err(error)) = ready.try_io(|ends| move_some(&source, ends.get_ref())) {
@@ -263,10 +265,11 @@ async fn carry_to_end(
     Ok(flow)
 }
 
-/// Returns when a producer without a reader was held for the time for which it may be.
-async fn is_held(full: Option<&FullPipe>) -> io::Result<()> {
+/// Returns when a producer without a reader was held for the time for which it may be, or nobody
+/// can tell any more.
+async fn is_held(full: Option<&FullPipe>) {
     match full {
-        Some(full) => full.stays_full(READER_WAIT).await,
+        Some(full) => drop(full.stays_full(READER_WAIT).await),
         None => std::future::pending().await,
     }
 }
@@ -291,4 +294,47 @@ fn move_some(source: &Source, ends: &OwnedFd) -> io::Result<()> {
     let count = splice(ends, None, &source.file, None, most, flags)?;
     source.grow(count as u64);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek, Write};
+
+    use ciel_model::{AttemptNumber, TaskKey};
+
+    use super::*;
+
+    /// The pipe of a producer was left by the engine then, whose next start of a process waited for
+    /// a reader of it.
+    #[tokio::test]
+    async fn output_of_whose_full_pipe_nobody_tells_is_stored() {
+        let bytes = vec![7; 4 << 20];
+        let (reading, mut writing) = std::io::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&reading, true).unwrap();
+        let attempt = AttemptKey {
+            task: TaskKey(0),
+            number: AttemptNumber(0),
+        };
+        let mut stored = tempfile::tempfile().unwrap();
+        let files = (PathBuf::new(), stored.try_clone().unwrap());
+        let source = Arc::new(Source::new((attempt, 0), files, Form::Bytes));
+        let ends = watched(reading.as_fd(), Interest::READABLE).unwrap();
+        let (ended, end) = oneshot::channel();
+        let written = bytes.clone();
+        let producer = std::thread::spawn(move || {
+            writing.write_all(&written).unwrap();
+            ended.send(true).unwrap();
+            writing
+        });
+        let changes = source.flow.subscribe();
+        let carried = tokio::task::LocalSet::new()
+            .run_until(carry(source, (ends, None), changes, end))
+            .await;
+        producer.join().unwrap();
+        assert!(matches!(carried.unwrap(), Flow::Stored { .. }));
+        let mut found = Vec::new();
+        stored.rewind().unwrap();
+        stored.read_to_end(&mut found).unwrap();
+        assert!(found == bytes);
+    }
 }

@@ -14,6 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::event::PollFlags;
+use rustix::io::Errno;
 
 use crate::fault::StreamFault;
 use crate::frame::{Kind, send};
@@ -43,8 +44,9 @@ pub enum Found {
     Nothing,
 }
 
-/// A listening server. Dropping it refuses new connections; those that are there end when they
-/// have something to say, after [`BEAT_MS`](crate::limits) at the latest.
+/// A server, which listens until the system lets it accept no more. Dropping it refuses new
+/// connections; those that are there end when they have something to say, after
+/// [`BEAT_MS`](crate::limits) at the latest.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -101,9 +103,8 @@ fn accept(listener: &TcpListener, stop: &Stop, shared: &Arc<Served>) -> io::Resu
     while !stop.wait_for(listener, PollFlags::IN)? {
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
-            // It does not listen any more: no connection comes again.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
-            // The client has left meanwhile, or there are no descriptors: others are served still.
+            Err(error) if is_for_good(&error) => return Err(error),
+            // The client has left meanwhile: others are served still.
             Err(_) => continue,
         };
         let own = shared.clone();
@@ -119,6 +120,17 @@ fn accept(listener: &TcpListener, stop: &Stop, shared: &Arc<Served>) -> io::Resu
         }
     }
     Ok(())
+}
+
+/// Whether a server that could not accept is to listen no more: it does not listen any more, or it
+/// has nothing left to accept with. Who waits would wait on then, and be found again at once; so
+/// their connections break, which they can heal elsewhere.
+fn is_for_good(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(
+        errno,
+        Some(Errno::INVAL | Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)
+    )
 }
 
 fn serve(stream: &TcpStream, (token, catalogue, count): &Served) -> io::Result<()> {

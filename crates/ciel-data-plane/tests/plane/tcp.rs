@@ -99,6 +99,47 @@ fn server_survives_clients_that_talk_nonsense() {
     assert_eq!(bytes, 1_000);
 }
 
+/// Tells the copy of this test in the child process that its descriptors are to be used up.
+const FEW: &str = "CIEL_TEST_FEW_DESCRIPTORS";
+
+/// The server tried to accept again and again, and used up a core.
+#[test]
+fn connection_for_which_no_descriptor_is_left_breaks() {
+    if std::env::var_os(FEW).is_some() {
+        return connect_without_descriptors();
+    }
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "tcp::connection_for_which_no_descriptor_is_left_breaks",
+        ])
+        .env(FEW, "1")
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{child:?}");
+}
+
+/// The child: the only descriptor that is left is that of the client.
+fn connect_without_descriptors() {
+    let token = Token::random().unwrap();
+    let server = serve(&token, 10);
+    let few = rustix::process::Rlimit {
+        current: Some(64),
+        maximum: Some(64),
+    };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, few).unwrap();
+    let null = || std::fs::File::open("/dev/null");
+    let mut used: Vec<_> = std::iter::from_fn(|| null().ok()).collect();
+    used.pop();
+    let mut client = TcpStream::connect(server.address()).unwrap();
+    let limit = std::time::Duration::from_secs(60);
+    client.set_read_timeout(Some(limit)).unwrap();
+    match client.read(&mut [0]) {
+        Ok(count) => assert_eq!(count, 0),
+        Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
+    }
+}
+
 #[test]
 fn fetch_that_is_told_to_stop_does_not_wait_for_a_silent_server() {
     let token = Token::random().unwrap();

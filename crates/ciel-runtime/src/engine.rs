@@ -377,7 +377,9 @@ impl Engine {
             return;
         }
         let mut lost = self.objects.find_lost();
-        lost.push(name);
+        if !lost.contains(&name) {
+            lost.push(name);
+        }
         let lost: Vec<Name> = lost.into_iter().map(|name| Name(name.0)).collect();
         let is_new = self.lost.note(&lost);
         let recomputes = self.with(|core, now| {

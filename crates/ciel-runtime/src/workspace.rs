@@ -327,7 +327,8 @@ impl<'a> TaskWorkspace<'a> {
         Ok(())
     }
 
-    fn refused(&mut self, refused: Refused) -> Box<Failure> {
+    /// The failure of a task that was refused something: the trouble behind that, if there was any.
+    pub(crate) fn refused(&mut self, refused: Refused) -> Box<Failure> {
         let label = &self.assignment.label;
         let plain = || refused.failure(label);
         Box::new(self.trouble.take().unwrap_or_else(plain))

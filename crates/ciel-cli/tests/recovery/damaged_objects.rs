@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::broken_off::{BrokenOff, at_the_gate, only_run, run_folder};
 use crate::damage::flip;
-use crate::support::Place;
 use crate::support::random::Random;
+use crate::support::{Place, done, held, shell, task, until};
 use crate::{expect_well, output, times_run};
 
 /// Rounds, each with a seed of its own.
@@ -76,6 +76,38 @@ fn results_damaged_while_the_run_lives_are_recomputed_in_it() {
         assert_eq!(again.count(), paths.len(), "seed {seed}");
         place.expect_nobody(&ended.stderr);
     }
+}
+
+/// A command that was to read the file by its name was refused, and the job failed. The file that
+/// it had missed was counted a second time among all that were lost by then.
+#[test]
+fn command_begins_again_whose_named_input_is_lost_and_the_file_is_counted_once() {
+    let place = Place::new();
+    let (first, second) = (place.gate("first"), place.gate("second"));
+    let make = task("head -c 9000 /dev/zero | tr '\\0' a", "{}");
+    let wait = shell(&format!("{}; {}; echo", done("started"), held("first")));
+    let look = "{\"command\": \"wc -c < {x}\", \"inputs\": {\"x\": x}}";
+    let script = format!(
+        "x = {make}; y = text(x); text({wait}); print(text(spawn_exec(\"shell\", {look}, 1)[0]));
+         text({});",
+        shell(&format!("{}; echo", held("second"))),
+    );
+    let live = place.start_script(&["-j1"], &script);
+    place.await_file("started");
+    let objects = run_folder(&place, ".ciel", &only_run(&place, ".ciel")).join("objects");
+    for object in fs::read_dir(objects).unwrap() {
+        fs::remove_file(object.unwrap().path()).unwrap();
+    }
+    first.release(1);
+    until("the file is missed", || {
+        let journal = place.start(&["journal"]).end().stdout;
+        let told = journal.lines().find(|line| line.contains("lost, to be"));
+        told.map(|line| assert!(line.contains("1 file lost"), "{line}"))
+    });
+    second.release(1);
+    let ended = live.end();
+    expect_well(&ended, "9000\n\n");
+    assert_eq!(ended.stderr.matches("it is recomputed").count(), 1);
 }
 
 #[test]

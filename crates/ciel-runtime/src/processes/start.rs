@@ -173,7 +173,7 @@ pub(super) fn plan(
     let arguments = serde_json::from_slice(&assignment.descriptor.payload)
         .expect("payloads of processes are written by the engine");
     line.plan(&arguments, assignment.descriptor.outputs, desk)
-        .map_err(|refused| Box::new(refused.failure(&assignment.label)))
+        .map_err(|refused| desk.refused(refused))
 }
 
 pub(super) fn trouble(label: &Label, what: &str, error: &std::io::Error) -> Box<Failure> {

@@ -516,18 +516,19 @@ pub(crate) fn end<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, 
         return Ok(None);
     };
     let mut stack = stack.borrow_mut();
-    let Some(Level {
-        strand: Running::Inside(inside),
-        ..
-    }) = stack.levels.last()
-    else {
+    let Some(level) = stack.levels.last() else {
+        return Ok(None);
+    };
+    let Running::Inside(inside) = &level.strand else {
         return Ok(None);
     };
     let name = match &*inside.bind(py).borrow() {
         inside if inside.strand.is_some() => return Ok(None),
         inside => inside.name,
     };
-    if !stack.is_quiet(py) {
+    // Variables that a called child has set are removed while it runs: they may run code then.
+    let has_variables = level.is_called && stack.contexts.has_any(py, &level.switch)?;
+    if has_variables || !stack.is_quiet(py) {
         return Ok(None);
     }
     let Some(payload) = stack.promoter.get().leave_child(name) else {
@@ -535,11 +536,9 @@ pub(crate) fn end<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, 
     };
     stack.spare(payload);
     let ended = stack.levels.pop().expect("it was the innermost");
-    if !ended.is_called {
-        stack.idle.bind(py).append(ended.switch)?;
-    } else {
-        stack.contexts.clear(py, &ended.switch)?;
-        ended.switch.drop_ref(py);
+    match ended.is_called {
+        true => ended.switch.drop_ref(py),
+        false => stack.idle.bind(py).append(ended.switch)?,
     }
     stack.rest(py, ended.strand);
     let (seed, future) = ended.below.expect("it has begun in place of another");

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ciel import _native
 from ciel._atoms import ATOMS
+from ciel._contexts import leave_context
 from ciel._engine_strand import joined, size_of
 from ciel._errors import Cancelled
 from ciel._in_place import Kept, Returned
@@ -137,6 +138,7 @@ class LightStrand(WorkerStrand, InsideStrand):
         return Unpacked(child.payload).arguments(self, 0)
 
     def _end(self, value: Any) -> None:
+        leave_context()
         self.process.check_forked(None)
         self.tidy()
         if type(value) in ATOMS and is_small(value):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ciel._atoms import ATOMS
 from ciel._call import JOINED, MANY, YIELDS, Call, is_written
 from ciel._code import code_hash, find, function_of, identity_of, load_job
+from ciel._contexts import leave_context
 from ciel._engine_strand import joined, size_of, write_file, write_pieces
 from ciel._errors import ORIGIN, Cancelled, Refused, failure_of
 from ciel._frames import FORM as FRAMES
@@ -202,6 +203,7 @@ class WorkerStrand(KeepingStrand):
         )
 
     def _exit(self, said: list[Output]) -> None:
+        leave_context()
         if self._observations:
             self._check_asked()
         self.tidy()

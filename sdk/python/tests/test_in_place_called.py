@@ -107,6 +107,56 @@ def main():
     assert _run(job, "-j1").value <= 3
 
 
+LOUD = """
+import contextvars
+import ciel
+
+SET = contextvars.ContextVar("SET")
+
+class Loud:
+    def __init__(self, n):
+        self.n = n
+    def __del__(self):
+        print("gone", self.n)
+
+@ciel.task
+def plain(n):
+    SET.set(Loud(n))
+    return n
+
+@ciel.task
+def listed(n):
+    SET.set(Loud(n))
+    return [n]
+
+@ciel.task
+def parent():
+    for n in range(3):
+        print(plain.spawn(n).result(), listed.spawn(n).result())
+        try:
+            raise KeyError(n)
+        except KeyError:
+            print(plain.spawn(-n).result(), listed.spawn(-n).result())
+
+def main():
+    parent.spawn().result()
+"""
+
+
+@pytest.mark.parametrize("at_import", ["", "SET.set(0)\n"])
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_values_of_context_variables_that_print_when_they_go_print_for_their_task(
+    slots: str, at_import: str, tmp_path: Path
+) -> None:
+    """What a child had set went when it had ended in place: the job stood still when that printed.
+    Of a task that had not run in place the line was lost.
+    """
+    job = jobs.write(tmp_path, LOUD.replace("class Loud", at_import + "class Loud"))
+    serial, ended = _run(job, "--serial"), _run(job, slots)
+    assert (ended.printed, ended.status) == (serial.printed, 0), ended.talk
+    assert serial.lines[:3] == ["gone 0", "gone 0", "0 [0]"] and len(serial.lines) == 18
+
+
 WAITS = """
 import sys
 import ciel

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::{ffi, intern};
 
-/// Reads and sets the attribute `gr_context` of greenlets.
+/// Reads the attribute `gr_context` of greenlets.
 pub struct ContextsOf {
     /// Describes the attribute.
     described: Py<PyAny>,
@@ -49,17 +49,6 @@ impl ContextsOf {
             Bound::from_owned_ptr_or_err(py, found)?
         };
         Ok(!found.is_none())
-    }
-
-    /// Removes those of the greenlet to which that switches.
-    ///
-    /// # Errors
-    /// Those of Python.
-    pub fn clear(&self, py: Python<'_>, switch: &Py<PyAny>) -> PyResult<()> {
-        if self.has_any(py, switch)? {
-            greenlet_of(py, switch).setattr(intern!(py, "gr_context"), py.None())?;
-        }
-        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 from pathlib import Path
@@ -20,9 +21,8 @@ def helper(n: int) -> int:
 """
 
 JOB = '''
-import os
+import fcntl
 import sys
-import time
 
 import ciel
 import helpers
@@ -35,14 +35,14 @@ def step(n: int) -> int:
 
 
 @ciel.task(keep=False)
-def gate() -> int:
-    while not os.path.exists("open"):
-        time.sleep(0.01)
+def held() -> int:
+    with open("gate") as gate:
+        fcntl.flock(gate, fcntl.LOCK_SH)
     return 7
 
 
 def main() -> list[int]:
-    spawned = [step.spawn(0), step.spawn(gate.spawn())]
+    spawned = [step.spawn(0), step.spawn(held.spawn())]
     open("spawned", "w").close()
     return [future.result() for future in spawned]
 '''
@@ -54,19 +54,20 @@ def test_resumed_run_names_the_helper_that_was_edited(tmp_path: Path) -> None:
     """
     (tmp_path / "job.py").write_text(JOB)
     (tmp_path / "helpers.py").write_text(HELPERS)
-    gate = tmp_path / "open"
-    gate.touch()
+    (tmp_path / "gate").touch()
     assert run(tmp_path)[0] == ["step 0", "step 7"]
     edit(tmp_path / "helpers.py", "n + 1", "n + 2")
-    gate.unlink()
     (tmp_path / "spawned").unlink()
     words = [find_command(), "run", "--python", sys.executable, "--kept", "-j2", "job.py"]
-    killed = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    until((tmp_path / "spawned").exists)
-    until(lambda: any(path.stat().st_size > 200 for path in identities(tmp_path)))
-    killed.kill()
-    killed.communicate()
-    gate.touch()
+    with open(tmp_path / "gate") as gate:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        killed = subprocess.Popen(
+            words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        until((tmp_path / "spawned").exists)
+        until(lambda: any(path.stat().st_size > 200 for path in identities(tmp_path)))
+        killed.kill()
+        killed.communicate()
     ran, printed, told = run(tmp_path, "--kept")
     assert "resuming run" in told and ran[-1] == "step 7"
     assert "step: code changed: helpers.py:5" in told

@@ -77,12 +77,8 @@ class Blocks(io.RawIOBase):
         head = self._exactly(_LENGTH.size)
         length = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else END
         if length == DIFFERS:
-            raise NonDeterministic(
-                "the task that writes this stream was repeated, and wrote something else than what "
-                "was read of it",
-                hint="wait for its result() before you read it, or make it write the same again",
-            )
-        if length == END:
+            self._rest = _differs  # there is no rest of what was read, whoever asks again
+        if length in (END, DIFFERS):
             self._last = self._rest(self._given)
         self._left = length
 
@@ -100,3 +96,11 @@ class Blocks(io.RawIOBase):
             if self._last is not None:
                 self._last.close()
         super().close()
+
+
+def _differs(given: int) -> BinaryIO:
+    raise NonDeterministic(
+        f"the task that writes this stream was repeated, and wrote something else than the {given} "
+        "bytes that were read of it",
+        hint="wait for its result() before you read it, or make it write the same again",
+    )

@@ -241,6 +241,37 @@ def test_producer_that_writes_something_else_when_it_is_retried_is_found(tmp_pat
     assert lines[2].startswith("other the task that writes this stream was repeated")
 
 
+GOES_ON = """
+@ciel.task(joined=True, retries=1)
+def dies() -> Iterator[bytes]:
+    first = not os.path.exists("died")
+    yield b"a" if first else b"bcdefgh"
+    if first:
+        meet("pipe")
+        Path("died").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main():
+    os.mkfifo("pipe")
+    made = dies.spawn()
+    with made.open() as file:
+        print(file.read(1))
+        go_on("pipe")
+        for _ in range(2):
+            try:
+                print(file.read(1))
+            except ciel.NonDeterministic:
+                print("other")
+    print(made.result())
+"""
+
+
+def test_program_that_reads_on_behind_other_bytes_has_none_of_them(tmp_path: Path) -> None:
+    """The second read gave what the repeated task had written behind as many bytes."""
+    assert run(tmp_path, GOES_ON) == ["b'a'", "other", "other", "b'bcdefgh'"]
+
+
 MAIN_DIES = """
 def main():
     for n in numbers.spawn(20_000).stream():

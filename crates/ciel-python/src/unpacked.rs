@@ -120,6 +120,9 @@ fn with_places<'py>(
     body: &[u8],
     inputs: &Bound<'py, PyList>,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    if body.contains(&NAMES) {
+        return Ok(None);
+    }
     let mut values = Vec::with_capacity(inputs.len());
     for input in inputs {
         let Some(value) = plain_value(&input)? else {
@@ -128,6 +131,9 @@ fn with_places<'py>(
         values.push(value);
     }
     let (arguments, places): (Bound<'py, PyList>, Vec<usize>) = loads(py, body)?.extract()?;
+    if places.len() != values.len() {
+        return Ok(None);
+    }
     for (value, place) in values.into_iter().zip(places) {
         arguments.set_item(place, value)?;
     }

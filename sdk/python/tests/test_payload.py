@@ -271,6 +271,9 @@ def test_calls_that_are_not_plain_are_left_to_python() -> None:
     assert _native.plain_call(payload_of(body, 1, places, step=1), [known]) is None
     assert _native.plain_call(payload_of(b""), [known]) is None
     assert _native.plain_call(payload_of(pickle.dumps(((len,),), 5)), []) is None
+    two = payload_of(pickle.dumps(([None, None], [0, 1]), 5), 1, places)
+    assert _native.plain_call(two, [known]) is None  # Python asks for an input that is not there
+    assert _native.plain_call(payload_of(pickle.dumps(([len], []), 5), 0, places), []) is None
     for flags in range(256):
         if flags not in (1, places):
             assert _native.plain_call(payload_of(body, 1, flags), [known]) is None

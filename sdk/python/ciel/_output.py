@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, BinaryIO
 
@@ -54,11 +54,19 @@ def output() -> BinaryIO:
 
 @contextmanager
 def writing_to(file: BinaryIO) -> Iterator[None]:
-    """Makes a file the output of the code inside; closes it at the end if all went well."""
+    """Makes a file the output of the code inside; closes it at the end.
+
+    Whoever reads has all that was written before a failure, but not before the task is cancelled:
+    nobody may take it any more.
+    """
     before = _now.set(file)
     try:
         yield
         file.close()
+    except Exception:
+        with suppress(OSError, ValueError):
+            file.flush()
+        raise
     finally:
         _now.reset(before)
 
@@ -71,21 +79,34 @@ def check_written(value: Any, name: str) -> None:
         )
 
 
-class _Gathered(io.BytesIO):
-    """A file in memory whose bytes are there when it is closed."""
+class _Gathered(io.RawIOBase):
+    """What is written, in memory: like the output of a task, it has no places to go back to."""
 
-    data = b""
+    mode = "wb"
 
-    def close(self) -> None:
-        """Keeps the bytes."""
-        if not self.closed:
-            self.data = self.getvalue()
-        super().close()
+    def __init__(self) -> None:
+        """Nothing is written."""
+        super().__init__()
+        self.data = bytearray()
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Takes all of the bytes."""
+        before = len(self.data)
+        self.data += data
+        return len(self.data) - before
+
+    def tell(self) -> int:
+        """How many bytes were written."""
+        return len(self.data)
 
 
 def written(name: str, call: Callable[[], Any]) -> bytes:
     """What a function of that name writes to its output, in memory."""
-    file = _Gathered()
-    with writing_to(file):
+    gathered = _Gathered()
+    with writing_to(io.BufferedWriter(gathered, BUFFER_BYTES)):
         check_written(call(), name)
-    return file.data
+    return bytes(gathered.data)

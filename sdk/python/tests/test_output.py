@@ -135,6 +135,30 @@ def outer() -> None:
     ciel.output().write(b"<" + inner + b">")
 
 
+@ciel.task(writes=True)
+def looks() -> None:
+    """Writes what the file says of itself."""
+    out = ciel.output()
+    may = (out.seekable(), out.readable(), out.writable())
+    told = (may, out.mode, out.tell(), out.write(b"1234"), out.tell())
+    out.write(repr(told).encode())
+
+
+def test_plain_call_and_serial_program_write_the_bytes_that_the_task_writes(
+    session: ciel.Session,
+) -> None:
+    """They wrote to a file that could go back, so `zipfile` wrote another archive."""
+    for made in (zipped, looks):
+        written = session.submit(made).result()
+
+        def main(made: ciel.Task[[], bytes] = made) -> bytes:
+            return made.spawn().result()
+
+        assert made() == testing.run(main) == written
+    with pytest.raises(OSError):
+        seeks()  # type: ignore[call-arg, unused-ignore]
+
+
 def test_plain_call_inside_has_an_output_of_its_own(session: ciel.Session) -> None:
     assert session.submit(outer).result() == b"<0\n1\n>"
 
@@ -246,7 +270,27 @@ def many() -> None:
     Path("whole").touch()
 
 
+@ciel.task(writes=True)
+def breaks() -> None:
+    out = ciel.output()
+    out.write(b"a\\n")
+    out.flush()
+    open("pipe0", "rb").read()
+    out.write(b"b\\n")
+    raise ValueError("broken")
+
+
 def main(what):
+    if what == "breaks":
+        os.mkfifo("pipe0")
+        found = []
+        try:
+            for line in breaks.spawn().stream():
+                found.append(line.decode())
+                if len(found) == 1:
+                    open("pipe0", "wb").close()
+        except ValueError as error:
+            return [*found, str(error)]
     if what == "talks":
         for n in range(3):
             os.mkfifo(f"pipe{n}")
@@ -265,6 +309,11 @@ def test_reader_has_what_was_flushed_before_the_task_has_ended(tmp_path: Path) -
 
 def test_task_that_dies_while_it_writes_is_no_end_of_its_output(tmp_path: Path) -> None:
     assert jobs.run(tmp_path, PIPES, "dies").value == 300_003
+
+
+def test_reader_has_what_was_written_before_a_failure(tmp_path: Path) -> None:
+    """What was not flushed was lost."""
+    assert jobs.run(tmp_path, PIPES, "breaks").value == ["a\n", "b\n", "broken"]
 
 
 def test_reader_that_leaves_early_does_not_fail_who_writes(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ use crate::error::KeptError;
 use crate::limits;
 
 /// The version of the tables and of the bodies in them; an index of another one is emptied.
-const FORMAT: i64 = 5;
+const FORMAT: i64 = 6;
 
 const TABLES: &str = "
     CREATE TABLE entry (

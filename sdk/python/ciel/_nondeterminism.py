@@ -25,6 +25,7 @@ _ANY_USE = {
     "os.getenv": VARIABLE,
     "os.getenvb": VARIABLE,
     "os.getrandom": ENTROPY,
+    "os.path.expandvars": VARIABLE,
     "os.urandom": ENTROPY,
     "random.SystemRandom": ENTROPY,
     "time.monotonic": NOW,
@@ -45,6 +46,7 @@ _CALLED_WITHOUT_ARGUMENTS = {
     "numpy.random.SeedSequence": SEEDED,
     "numpy.random.default_rng": SEEDED,
     "random.Random": SEEDED,
+    "time.asctime": NOW,
     "time.ctime": NOW,
     "time.gmtime": NOW,
     "time.localtime": NOW,
@@ -64,7 +66,9 @@ SETTING_METHODS = frozenset({"clear", "pop", "setdefault", "update"})
 OWN_VARIABLES = "CIEL_"
 """Prefix of the variables that are the same in every run of a task."""
 
-MODULES = frozenset({"datetime", "linecache", "numpy", "os", "random", "secrets", "time", "uuid"})
+MODULES = frozenset({
+    "datetime", "linecache", "numpy", "os", "posixpath", "random", "secrets", "time", "uuid",
+})  # fmt: skip
 WORDS = frozenset(
     {name.rpartition(".")[2] for name in [*_ANY_USE, *_CALLED_WITHOUT_ARGUMENTS]}
     | {"random", "secrets"}

@@ -216,7 +216,8 @@ def _made(target: Any) -> Local:
         return _constant(target)
     if isinstance(target, type):
         return _class(target)
-    return _foreign(getattr(target, "__module__", None) or type(target).__module__)
+    local = _foreign(getattr(target, "__module__", None) or type(target).__module__)
+    return _by_its_name(local, target)
 
 
 def _task(task: TaskFunction) -> Local:
@@ -231,7 +232,7 @@ def _task(task: TaskFunction) -> Local:
 def _function(function: types.FunctionType) -> Local:
     code = function.__code__
     if not _is_of_project(function):
-        return _foreign_function(function)
+        return _by_its_name(_foreign_function(function), function)
     noted = Noted()
     names = names_of(code, noted)
     values = Values(_home(function))
@@ -254,6 +255,11 @@ def _function(function: types.FunctionType) -> Local:
     line = code.co_firstlineno
     piece = Piece(function.__qualname__, code.co_filename, line, digest_of(parts))
     return Local(piece, tuple(leads_to), names.looks, computing, names.used)
+
+
+def _by_its_name(local: Local, function: Any) -> Local:
+    """What leads to a function uses its name, whatever that is called there."""
+    return local._replace(used=frozenset({getattr(function, "__name__", "")}))
 
 
 def _import(name: str) -> Local:
@@ -336,7 +342,7 @@ def _at(path: Path, value: Any, namespace: dict[str, Any]) -> tuple[Any, bytes]:
             return Module(value.__name__), written + value.__name__.encode()
         value = namespace[attribute]
     target = _target(value, namespace, name)
-    return target, written + _title(value if isinstance(value, _BUILT_IN) else target)
+    return target, written + _title(target)
 
 
 def _target(value: Any, namespace: dict[str, Any], name: str) -> Any:
@@ -347,7 +353,7 @@ def _target(value: Any, namespace: dict[str, Any], name: str) -> Any:
     if isinstance(value, (types.FunctionType, type, TaskFunction)):
         return value
     if isinstance(value, _BUILT_IN) and not _is_bound(value):
-        return Module(getattr(value, "__module__", None) or "builtins")
+        return value
     return Constant(namespace, name)
 
 

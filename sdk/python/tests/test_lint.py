@@ -46,6 +46,7 @@ BAD = [
     ("time.time_ns() // 1000", "time.time_ns()"),
     ("time.monotonic()", "time.monotonic()"),
     ("time.localtime()", "time.localtime()"),
+    ("time.asctime()", "time.asctime()"),
     ("datetime.now()", "datetime.datetime.now()"),
     ("dates.datetime.utcnow()", "datetime.datetime.utcnow()"),
     ("datetime.today()", "datetime.datetime.today()"),
@@ -73,6 +74,7 @@ BAD = [
     ("environ.get('HOME')", "os.environ"),
     ("dict(system.environ)", "os.environ"),
     ("variable('HOME')", "os.getenv"),
+    ("os.path.expandvars('$HOME')", "os.path.expandvars()"),
     ("f'{time.time()}'", "time.time()"),
 ]
 
@@ -97,6 +99,7 @@ GOOD = [
     "time.perf_counter()",
     "time.sleep(1)",
     "time.gmtime(n)",
+    "time.asctime(n)",
     "datetime.fromtimestamp(n)",
     "uuid.UUID(bytes=ciel.entropy(16), version=4)",
     "secrets.compare_digest(b'a', b'b')",

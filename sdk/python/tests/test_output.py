@@ -15,6 +15,7 @@ import ciel
 import jobs
 import pytest
 from ciel import testing
+from sessions import with_slots
 
 
 @ciel.task(writes=True)
@@ -73,13 +74,7 @@ def total(stream: ciel.Reading[bytes]) -> int:
     return sum(int(line) for line in stream)
 
 
-@pytest.fixture(scope="module", params=[1, 2])
-def session(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ciel.Session]:
-    """One session for all tests of this file, for each number of slots."""
-    with ciel.Session(jobs=request.param, state=tmp_path_factory.mktemp("state")) as made:
-        yield made
+session = with_slots(1, 2)
 
 
 @pytest.mark.parametrize("count", [0, 1, 100_000])

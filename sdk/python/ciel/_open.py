@@ -86,7 +86,10 @@ def open(  # noqa: A001
     if is_in_task():
         # It has the methods of both, as far as a file that is only appended to can have them.
         if structured:
-            raise ValueError(f"{os.fsdecode(path)!r} is a file of tasks, which is never structured")
+            raise ValueError(
+                f"{os.fsdecode(path)!r} is a file of tasks, which is never structured: leave out "
+                "`structured`; the flat file is in serial order at any time, also after a kill"
+            )
         return cast(OrderedText, _open_in_task(os.fsdecode(path), mode, encoding, errors, exists))
     if encoding is None:
         return open_free(path, mode, exists, structured)

@@ -86,10 +86,12 @@ def test_structured_file_is_written_from_its_start_by_serial_append(
     assert (tmp_path / "log").read_text() == "held"
 
 
-def test_file_of_tasks_is_never_structured(tmp_path: Path) -> None:
+def test_file_of_tasks_is_never_structured_and_the_error_says_what_to_do(tmp_path: Path) -> None:
+    """It said what is not, and left the reader to find out how such a file is written then."""
+
     @ciel.task
     def work() -> None:
         ciel.open(tmp_path / "log", structured=True)
 
-    with pytest.raises(ValueError, match="a file of tasks, which is never structured"):
+    with pytest.raises(ValueError, match="never structured: leave out `structured`; the flat"):
         ciel.run(work, state=tmp_path / "state")

@@ -4,7 +4,7 @@
 //! with their process; nothing has to be cleared by hand. Read next: `run`.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Seek};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,7 @@ use rustix::fs::{FileType, FlockOperation, flock};
 use crate::directory::{Directory, check_name};
 use crate::disk;
 use crate::error::{StoreError, failure};
+use crate::killed;
 use crate::limits::{
     DESCRIPTION_BYTES_MAX, PATH_BYTES_INSIDE_MAX, PATH_BYTES_MAX, RUN_ID_BYTES_MAX,
 };
@@ -323,18 +324,47 @@ fn state_of(run: &Directory) -> Result<Option<RunState>, StoreError> {
         Err(StoreError::NotAFile { .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
+    Ok(Some(match try_lock(run, &mut lock)? {
+        Tried::Held { process } => RunState::Alive { process },
+        Tried::Locked if is_resumable(run)? => RunState::Unended,
+        Tried::Locked => RunState::Ended,
+    }))
+}
+
+/// Whether a lock was taken.
+pub(crate) enum Tried {
+    /// It was.
+    Locked,
+    /// A process that lives has it.
+    Held { process: Option<u32> },
+}
+
+/// Takes the lock of a run, shared, unless a process has it that lives: one that was killed is
+/// awaited.
+pub(crate) fn try_lock(run: &Directory, lock: &mut File) -> Result<Tried, StoreError> {
+    let tried = try_once(run, lock)?;
+    match tried {
+        Tried::Held { process: Some(one) } if killed::has_ended(one) => {
+            lock.rewind()
+                .map_err(|source| run.system("read", LOCK_NAME, source))?;
+            try_once(run, lock)
+        }
+        tried => Ok(tried),
+    }
+}
+
+fn try_once(run: &Directory, lock: &mut File) -> Result<Tried, StoreError> {
     match flock(&lock, FlockOperation::NonBlockingLockShared) {
-        Ok(()) if is_resumable(run)? => Ok(Some(RunState::Unended)),
-        Ok(()) => Ok(Some(RunState::Ended)),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(Some(RunState::Alive {
-            process: process_in(run, &mut lock)?,
-        })),
+        Ok(()) => Ok(Tried::Locked),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(Tried::Held {
+            process: process_in(run, lock)?,
+        }),
         Err(errno) => Err(failure("lock", run.path_of(LOCK_NAME), errno)),
     }
 }
 
 /// The process that a lock file names; none in the instant before it is written.
-pub(crate) fn process_in(run: &Directory, lock: &mut File) -> Result<Option<u32>, StoreError> {
+fn process_in(run: &Directory, lock: &mut File) -> Result<Option<u32>, StoreError> {
     let mut text = String::new();
     lock.read_to_string(&mut text)
         .map_err(|source| run.system("read", LOCK_NAME, source))?;

@@ -16,6 +16,7 @@ mod disk;
 pub mod error;
 mod flag;
 pub mod folder;
+mod killed;
 pub mod limits;
 pub mod memory;
 mod memory_folder;

@@ -7,6 +7,9 @@ pub const PATH_BYTES_MAX: usize = 4095;
 pub const PATH_BYTES_INSIDE_MAX: usize =
     "/runs/".len() + RUN_ID_BYTES_MAX + "/scratch/".len() + SCRATCH_NAME_BYTES_MAX;
 
+/// Seconds for which the end of a process is awaited that was killed and holds a run.
+pub const KILLED_WAIT_S: i64 = 10;
+
 /// Bytes of a run's id.
 pub const RUN_ID_BYTES_MAX: usize = 64;
 

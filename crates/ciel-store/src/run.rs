@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
 use crate::budget::Budget;
 use crate::counts::Kind;
@@ -19,7 +18,7 @@ use crate::disk;
 use crate::error::{StoreError, failure};
 use crate::folder::{
     DESCRIPTION_NAME, ENDED_NAME, HISTORY_NAME, JOURNAL_NAME, LOCK_NAME, OUTCOME_NAME, StateFolder,
-    has_record, is_resumable, process_in,
+    Tried, has_record, is_resumable, try_lock,
 };
 use crate::limits::{DESCRIPTION_BYTES_MAX, OUTCOME_BYTES_MAX, RUN_ID_BYTES_MAX};
 use crate::memory_folder::{self, MemoryFolder};
@@ -407,16 +406,15 @@ fn lock_waiting(directory: &Directory, lock: &File) -> Result<(), StoreError> {
 /// Takes the lock unless a run has it. A shared lock can be had beside those who list the runs, but
 /// not beside a run.
 fn take_free_lock(directory: &Directory, mut lock: File, id: &str) -> Result<File, StoreError> {
-    match flock(&lock, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => {
+    match try_lock(directory, &mut lock)? {
+        Tried::Locked => {
             lock_waiting(directory, &lock)?;
             Ok(lock)
         }
-        Err(Errno::WOULDBLOCK) => Err(StoreError::RunAlive {
+        Tried::Held { process } => Err(StoreError::RunAlive {
             run: id.to_owned(),
-            process: process_in(directory, &mut lock)?,
+            process,
         }),
-        Err(errno) => Err(failure("lock", directory.path_of(LOCK_NAME), errno)),
     }
 }
 

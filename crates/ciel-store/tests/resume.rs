@@ -1,9 +1,9 @@
 //! Runs that did not come to their end: who may take them up, and what is still there.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
@@ -113,6 +113,48 @@ fn those_who_look_at_the_runs_keep_nobody_from_resuming() {
         }
         resumer.join().unwrap();
     });
+}
+
+/// Tells the copy of this test in the child process where its state folder is.
+const HOLDS: &str = "CIEL_TEST_HOLDS_A_RUN";
+
+/// The job that was started again at once after `kill -9`, as by `timeout -s KILL` in a loop, took
+/// the former run for live, began from the start, and appended to the same file: a killed process
+/// gives back its memory before its locks.
+#[test]
+fn run_whose_killed_process_is_not_gone_yet_is_resumed() {
+    if let Some(home) = std::env::var_os(HOLDS) {
+        return hold_runs_with_much_memory(&PathBuf::from(home));
+    }
+    let home = TempDir::new().unwrap();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "--nocapture",
+            "run_whose_killed_process_is_not_gone_yet_is_resumed",
+        ])
+        .env(HOLDS, home.path())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let told = BufReader::new(child.stdout.take().unwrap());
+    assert!(told.lines().any(|line| line.unwrap().ends_with("held")));
+    let state = state_in(&home);
+    child.kill().unwrap();
+    drop(reopened(&state, "first"));
+    assert_eq!(state.runs().unwrap()[1].state, RunState::Unended);
+    child.wait().unwrap();
+}
+
+/// The child: it waits to be killed.
+fn hold_runs_with_much_memory(home: &Path) {
+    let state = StateFolder::open(&home.join(".ciel")).unwrap();
+    let _held = ["first", "second"].map(|id| recorded_run(&state, id));
+    let memory = vec![1_u8; 256 << 20];
+    println!("held");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    drop(memory);
 }
 
 #[test]

@@ -245,6 +245,18 @@ impl Graph {
         }
     }
 
+    /// The attempt to which an open output of `producer` can go without being stored, if one has
+    /// joined it.
+    pub fn direct_reader(&self, producer: TaskKey, index: u32) -> Option<(TaskKey, AttemptNumber)> {
+        let output = *self.tasks.get(&producer)?.outputs.get(index as usize)?;
+        let [reader] = self.readers_of(output)[..] else {
+            return None;
+        };
+        let is_asked_for = self.mode_of(reader, output) == Some(Mode::Direct);
+        let can_be = is_asked_for && self.not_direct(producer, index, reader).is_none();
+        can_be.then(|| (reader, self.tasks[&reader].attempt))
+    }
+
     /// The name of the object behind a handle of an attempt, under which a task that makes it opens
     /// it.
     pub fn name_of(&self, key: TaskKey, attempt: AttemptNumber, handle: Handle) -> Option<Name> {

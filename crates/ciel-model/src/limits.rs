@@ -77,6 +77,10 @@ pub const PARKED_STRANDS_MAX: usize = 1_000_000;
 /// stream is stored.
 pub const STREAM_READER_WAIT_MS: u64 = 50;
 
+/// Milliseconds for which it may be held by a reader that has a slot, whose process or worker is
+/// about to start.
+pub const STREAM_READER_START_MS: u64 = 10_000;
+
 /// Streams that a command reads; further ones it reads when they are whole.
 pub const STREAM_INPUTS_MAX: usize = 48;
 

@@ -34,7 +34,7 @@ use crate::moments::Moments;
 pub(crate) use crate::orders::Order;
 use crate::reruns::Reruns;
 use crate::script::Script;
-use crate::sources::Sources;
+use crate::sources::{Source, Sources};
 use crate::stopped_commands::StoppedCommands;
 use crate::turns::{Pace, ThreadState, Turns};
 
@@ -508,6 +508,23 @@ impl Core {
     /// The task graph.
     pub(crate) fn graph(&self) -> &Graph {
         self.engine.graph()
+    }
+
+    /// Whether the one reader of an open output has its slot, or has to wait for its worker only.
+    pub(crate) fn reader_begins(&self, source: &Source) -> bool {
+        let (task, index) = (source.producer.task, source.index);
+        let reader = self.graph().direct_reader(task, index);
+        let Some((reader, number)) = reader else {
+            return false;
+        };
+        let node = self.engine.node();
+        let attempt = AttemptKey {
+            task: reader,
+            number,
+        };
+        let options = self.graph().view(reader).map(|view| view.options);
+        let has_room = options.is_some_and(|it| node.free().awaited(&it.resources).is_none());
+        node.is_placed(attempt) || node.awaits_worker() && has_room
     }
 
     /// Whether that attempt is to end.

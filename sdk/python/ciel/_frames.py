@@ -19,21 +19,64 @@ FORM = "frames"
 
 _LENGTH = struct.Struct("<Q")
 
+RECYCLED_BYTES_MIN = 1 << 20
+"""Shorter frames are read into fresh memory, which costs little then."""
+
 
 def head_of(length: int) -> bytes:
     """What precedes so many bytes of a value."""
     return _LENGTH.pack(length)
 
 
-def parts_from(file: BinaryIO) -> Iterator[bytes]:
+class _Memory:
+    """Memory of long frames, used again for a later one once nothing points into it.
+
+    Fresh pages cost more than the bytes that are read into them. Who iterates has one value while
+    the next one is read, so two pieces of memory are enough.
+    """
+
+    def __init__(self) -> None:
+        self._older = self._newer = bytearray()
+
+    def of(self, length: int) -> memoryview:
+        """So many bytes, which nobody reads any more, to be written."""
+        buffer = self._older
+        if len(buffer) < length or not _is_free(buffer):
+            buffer = bytearray(length)
+        self._older, self._newer = self._newer, buffer
+        return memoryview(buffer)[:length]
+
+
+def _is_free(buffer: bytearray) -> bool:
+    try:
+        buffer.append(0)
+    except BufferError:  # something points into it
+        return False
+    del buffer[-1]
+    return True
+
+
+def parts_from(file: BinaryIO) -> Iterator[bytes | memoryview]:
     """What is in the frames of a file, each as soon as its frame is there; closes the file.
 
-    Raises ObjectLost if the file ends within a frame.
+    The memory of a part is used again when nothing points into it, so what is kept of a part has
+    to be a slice of it. Raises ObjectLost if the file ends within a frame.
     """
+    memory = _Memory()
     with file:
         while head := file.read(_LENGTH.size):
             (length,) = _LENGTH.unpack(_whole(head, _LENGTH.size))
-            yield _whole(file.read(length), length)
+            if length < RECYCLED_BYTES_MIN:
+                yield _whole(file.read(length), length)
+            else:
+                yield _filled(memory.of(length), file)
+
+
+def _filled(room: memoryview, file: BinaryIO) -> memoryview:
+    """The room with bytes of the file in it, for readers."""
+    count = file.readinto(room)  # type: ignore[attr-defined]
+    _whole(room[:count], len(room))
+    return room.toreadonly()
 
 
 def parts_in(data: Any) -> Iterator[memoryview]:

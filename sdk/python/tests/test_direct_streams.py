@@ -234,3 +234,63 @@ def test_direct_stream_whose_end_dies_is_made_again(tmp_path: Path, which: str) 
     ended = jobs.run(tmp_path, PARTS + DIES, which)
     assert ended.lines == [str(sum(range(100_000)))], ended.talk
 
+
+
+AT_ONCE = """
+@ciel.task(joined=True, stream=once)
+def much(length: int) -> Iterator[bytes]:
+    for _ in range(length >> 16):
+        yield bytes(1 << 16)
+
+
+@ciel.task
+def length_of(given: ciel.Reading[bytes]) -> int:
+    with given.open() as file:
+        return len(file.read())
+
+
+LENGTH = 3 << 20
+
+
+def main(rounds: int) -> None:
+    def by_command() -> ciel.Future[bytes]:
+        return ciel.sh(f"head -c {LENGTH} /dev/zero", stdout=once)
+
+    def to_task(made: ciel.Future[bytes], name: str) -> ciel.Future[int]:
+        return length_of.options(name=name).spawn(made.stream())
+
+    for n in range(rounds):
+        for kind, made, read in [
+            ("task_task", lambda: much.spawn(LENGTH), to_task),
+            ("task_command", lambda: much.spawn(LENGTH), to_command),
+            ("command_task", by_command, to_task),
+            ("command_command", by_command, to_command),
+        ]:
+            assert int(read(made(), f"{kind}{n}").result()) == LENGTH
+    print("read")
+
+
+def to_command(made: ciel.Future[bytes], name: str) -> ciel.Future[bytes]:
+    return ciel.sh("wc -c", stdin=made, name=name)
+"""
+
+
+@pytest.mark.parametrize("run_number", range(3))
+def test_reader_with_a_free_slot_has_its_stream_directly_each_time(
+    tmp_path: Path, run_number: int
+) -> None:
+    """A reader whose worker had to be started came when its producer had waited 50 ms for it.
+
+    The stream was stored then, in the first round of each run, although its slot was free.
+    """
+    assert run(tmp_path, AT_ONCE.replace("rounds: int", "rounds: int = 4")) == ["read"]
+    kinds = ("task_task", "task_command", "command_task", "command_command")
+    ways = {f"{kind}{n}": way_of(tmp_path, f"{kind}{n}") for kind in kinds for n in range(4)}
+    assert ways == {name: [DIRECT] for name in ways}, run_number
+
+
+def test_reader_without_a_slot_does_not_hold_its_producer(tmp_path: Path) -> None:
+    main = AT_ONCE.replace("rounds: int", "rounds: int = 1")
+    assert run(tmp_path, main, "-j1") == ["read"]
+    for kind in ("task_task", "task_command", "command_task", "command_command"):
+        assert DIRECT not in way_of(tmp_path, f"{kind}0"), kind

@@ -19,6 +19,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::full_pipe::FullPipe;
 use crate::engine::Engine;
@@ -29,8 +30,30 @@ use crate::workspace::TaskWorkspace;
 /// For how long a producer without a reader may be held.
 const READER_WAIT: Duration = Duration::from_millis(limits::STREAM_READER_WAIT_MS);
 
+/// For how long if the reader has a slot.
+const READER_START: Duration = Duration::from_millis(limits::STREAM_READER_START_MS);
+
 /// Bytes that are discarded at once.
 const DISCARDED_BYTES: usize = 64 << 10;
+
+/// A producer that has no reader may be held by its full pipe.
+struct Held {
+    full: FullPipe,
+    engine: Arc<Engine>,
+}
+
+impl Held {
+    /// Returns when it was held for the time for which it may be: a short one, unless its reader
+    /// has a slot and is about to begin.
+    async fn in_vain(&self, source: &Source) -> io::Result<()> {
+        self.full.stays_full(READER_WAIT).await?;
+        let latest = Instant::now() + READER_START;
+        while self.engine.lock().reader_begins(source) && Instant::now() < latest {
+            self.full.stays_full(READER_WAIT).await?;
+        }
+        Ok(())
+    }
+}
 
 /// What has become of the bytes of an output.
 pub(crate) enum Carried {
@@ -125,8 +148,10 @@ impl Outlets {
         let changes = source.flow.subscribe();
         // Where the system tells nobody when the pipe is full, its bytes are stored from the start.
         let full = FullPipe::watch(ends.get_ref()).ok();
+        let engine = self.engine.clone();
+        let held = full.map(|full| Held { full, engine });
         let (ended, end) = oneshot::channel();
-        let carrying = carry(source.clone(), (ends, full), changes, end);
+        let carrying = carry(source.clone(), (ends, held), changes, end);
         let carrying = tokio::task::spawn_local(carrying);
         self.engine.lock().streams.insert(name, source);
         self.open.push(Outlet {
@@ -202,7 +227,7 @@ impl Drop for Outlets {
 /// As [`carry_to_end`]; readers on other threads hear of an end that is none.
 async fn carry(
     source: Arc<Source>,
-    pipe: (AsyncFd<OwnedFd>, Option<FullPipe>),
+    pipe: (AsyncFd<OwnedFd>, Option<Held>),
     changes: watch::Receiver<Flow>,
     end: oneshot::Receiver<bool>,
 ) -> io::Result<Flow> {
@@ -214,24 +239,24 @@ async fn carry(
 /// Moves what comes out of a pipe until its producer has ended; gives the way that it took.
 async fn carry_to_end(
     source: Arc<Source>,
-    (ends, mut full): (AsyncFd<OwnedFd>, Option<FullPipe>),
+    (ends, mut held): (AsyncFd<OwnedFd>, Option<Held>),
     mut changes: watch::Receiver<Flow>,
     mut end: oneshot::Receiver<bool>,
 ) -> io::Result<Flow> {
-    if full.is_none() {
+    if held.is_none() {
         source.store();
     }
     let mut copied = Ok(());
     let is_well = loop {
         let flow = *changes.borrow_and_update();
-        full = full.filter(|_| flow == Flow::Open);
+        held = held.filter(|_| flow == Flow::Open);
         let moves = matches!(flow, Flow::Stored { .. } | Flow::Discarded);
         tokio::select! {
             biased;
             // A producer that is dropped with its future has not ended well.
             is_well = &mut end => break is_well.unwrap_or(false),
             _ = changes.changed(), if !moves => {}
-            () = is_held(full.as_ref()), if !moves => source.store(),
+            () = is_held_in_vain(held.as_ref(), &source), if !moves => source.store(),
             ready = ends.readable(), if moves => {
                 let mut ready = ready?;
                 if let Ok(Err(error)) = ready.try_io(|ends| move_some(&source, ends.get_ref())) {
@@ -243,7 +268,7 @@ async fn carry_to_end(
             }
         }
     };
-    drop(full);
+    drop(held);
     source.store();
     let flow = *source.flow.borrow();
     if flow == Flow::Direct && !is_well {
@@ -267,9 +292,9 @@ async fn carry_to_end(
 
 /// Returns when a producer without a reader was held for the time for which it may be, or nobody
 /// can tell any more.
-async fn is_held(full: Option<&FullPipe>) {
-    match full {
-        Some(full) => drop(full.stays_full(READER_WAIT).await),
+async fn is_held_in_vain(held: Option<&Held>, source: &Source) {
+    match held {
+        Some(held) => drop(held.in_vain(source).await),
         None => std::future::pending().await,
     }
 }

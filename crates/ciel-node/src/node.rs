@@ -159,9 +159,12 @@ impl Node {
         &self.free
     }
 
-    /// Whether a whole core is free and nothing waits in a queue.
-    pub fn is_core_idle(&self) -> bool {
-        self.free.millicores >= 1000 && self.queued.len() == 0
+    /// Whole cores that are free while nothing waits for one but strands whose worker is busy.
+    pub fn idle_cores(&self) -> usize {
+        match self.queued.len() == self.pools.held() {
+            true => self.free.millicores as usize / 1000,
+            false => 0,
+        }
     }
 
     /// Whether this run waits in a queue, and if so for want of what.

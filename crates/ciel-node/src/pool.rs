@@ -104,6 +104,8 @@ pub(crate) struct Pools {
     warm: Option<WorkerKey>,
     /// Whole cores of the machine.
     cores: usize,
+    /// Entries that are held for workers.
+    held: usize,
     next: u64,
 }
 
@@ -115,6 +117,7 @@ impl Pools {
             slots: FxHashMap::default(),
             warm: None,
             cores,
+            held: 0,
             next: 0,
         }
     }
@@ -365,10 +368,13 @@ impl Pools {
     /// A ready strand waits for that worker, which keeps it and is busy.
     pub(crate) fn hold(&mut self, worker: WorkerKey, entry: Entry) {
         let worker = self.workers.get_mut(&worker);
-        worker
-            .expect("the keeper of a strand is there")
-            .held
-            .insert(entry);
+        let worker = worker.expect("the keeper of a strand is there");
+        self.held += usize::from(worker.held.insert(entry));
+    }
+
+    /// Ready strands that wait for their workers.
+    pub(crate) fn held(&self) -> usize {
+        self.held
     }
 
     /// A ready strand does not wait for its worker, or not with that label any more.
@@ -376,7 +382,8 @@ impl Pools {
         let (_, attempt) = entry;
         if let Some(worker) = self.homes.get(&attempt.task) {
             let worker = self.workers.get_mut(worker);
-            worker.expect("a home is there").held.remove(entry);
+            let worker = worker.expect("a home is there");
+            self.held -= usize::from(worker.held.remove(entry));
         }
     }
 
@@ -386,7 +393,9 @@ impl Pools {
             return Vec::new();
         };
         let held = (0..worker.free_slots()).map_while(|_| worker.held.pop_first());
-        held.collect()
+        let held: Vec<Entry> = held.collect();
+        self.held -= held.len();
+        held
     }
 
     pub(crate) fn on_ready(&mut self, worker: WorkerKey, slots: u32) {
@@ -405,6 +414,7 @@ impl Pools {
         for task in &worker.parked {
             self.homes.remove(task);
         }
+        self.held -= worker.held.len();
         (worker.parked.into_iter().collect(), worker.held)
     }
 
@@ -417,11 +427,13 @@ impl Pools {
         }
     }
 
-    /// Asserts that no worker runs more than it has slots for.
+    /// Asserts that no worker runs more than it has slots for, and the count of what is held.
     pub(crate) fn check(&self) {
         for (key, worker) in &self.workers {
             let count = worker.running.len();
             assert!(count <= worker.slots, "{key:?} runs {count} tasks");
         }
+        let held = self.workers.values().map(|worker| worker.held.len());
+        assert_eq!(held.sum::<usize>(), self.held, "strands that are held");
     }
 }

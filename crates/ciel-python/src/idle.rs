@@ -1,38 +1,69 @@
-//! Whether the engine has an idle core: a byte in a file that the engine and its workers map.
+//! The number of idle cores in a file that the engine and its workers map, and this worker's claim.
 //!
-//! It is a hint. It knows nothing else of the engine. Read next: `promoter.rs`.
+//! It is a hint. What the number says, and when a claim is lost, is in [`ciel_model::IdleCores`].
+//! It knows nothing else of the engine. Read next: `promoter.rs`.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use ciel_model::{Claim, IdleCores};
 use memmap2::MmapRaw;
 
-/// The mapped byte.
-pub struct IdleCores {
+/// The mapped number.
+pub struct MappedIdleCores {
     map: MmapRaw,
 }
 
-impl IdleCores {
+impl MappedIdleCores {
     /// Maps the file.
     ///
     /// # Errors
-    /// Errors of the system; `UnexpectedEof` if the file is empty.
-    pub fn open(path: &Path) -> io::Result<IdleCores> {
+    /// Errors of the system; `UnexpectedEof` if the file is too short.
+    pub fn open(path: &Path) -> io::Result<MappedIdleCores> {
         let file = File::options().read(true).write(true).open(path)?;
         let map = MmapRaw::map_raw(&file)?;
-        match map.len() {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            _ => Ok(IdleCores { map }),
+        match map.len() < size_of::<u64>() {
+            true => Err(io::ErrorKind::UnexpectedEof.into()),
+            false => Ok(MappedIdleCores { map }),
         }
     }
 
-    /// Whether a core is idle and no task waits for one.
-    pub fn any(&self) -> bool {
-        // SAFETY: the mapping has at least one byte, lives as long as `self`, and is accessed by
-        // atomic operations only.
-        let byte = unsafe { AtomicU8::from_ptr(self.map.as_mut_ptr()) };
-        byte.load(Ordering::Relaxed) != 0
+    fn shared(&self) -> &AtomicU64 {
+        // SAFETY: the mapping has at least eight bytes at the beginning of a page, lives as long
+        // as `self`, and is accessed by atomic operations only.
+        unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().cast()) }
+    }
+
+    /// What it says now.
+    pub fn now(&self) -> IdleCores {
+        IdleCores::from_bits(self.shared().load(Ordering::Relaxed))
+    }
+
+    /// Claims at most so many cores, as [`Claim::look`] says; whether some are claimed now.
+    pub fn claim(&self, claim: &mut Claim, cores_max: u32, before: usize) -> bool {
+        let seen = self.now();
+        if let Some((after, cores)) = claim.look(seen, cores_max, before) {
+            let (seen, after) = (seen.to_bits(), after.to_bits());
+            let (relaxed, shared) = (Ordering::Relaxed, self.shared());
+            let changed = shared.compare_exchange(seen, after, relaxed, relaxed);
+            // If somebody was faster, the next beat looks again.
+            if changed.is_ok() {
+                claim.take(cores);
+            }
+        }
+        claim.cores() > 0
+    }
+
+    /// There are no tasks for what is claimed.
+    pub fn give_back(&self, claim: &mut Claim) {
+        let cores = claim.end();
+        if cores > 0 {
+            let returned = |bits| Some(IdleCores::from_bits(bits).returned(cores).to_bits());
+            let shared = self.shared();
+            // It never refuses.
+            let _ = shared.fetch_update(Ordering::Relaxed, Ordering::Relaxed, returned);
+        }
     }
 }

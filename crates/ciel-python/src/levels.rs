@@ -12,15 +12,14 @@ use ciel_protocol::wire::{
     BlockOn, Calls, Descriptor, EndedInPlace, Parked, Spawn, Wait, WorkerMessage, block_on,
 };
 
-/// Children that become tasks at once, at most, while their spawner runs.
-const PROMOTED_MAX: usize = 16;
+/// Bytes of calls that are spawned by one message, at most, unless one call alone has more.
+const RANGE_BYTES_MAX: usize = 64 << 10;
 
 /// Children that a strand keeps, at most: with more of them, all become tasks.
 pub const KEPT_MAX: usize = 1024;
 
-/// Beats that a child of the outermost strand may run in place: then it becomes a task, so that its
-/// result is recorded, and a lost worker loses little.
-const BEATS_MAX: u32 = 10;
+/// Levels among which the first one with children that have not begun is looked for.
+const LOOKED_AT_MAX: usize = 16;
 
 /// The levels of the strand that has its turn. Empty until that keeps a child.
 #[derive(Default)]
@@ -218,7 +217,7 @@ impl Levels {
     /// may be one already.
     pub fn give_slot(&mut self, name: Name) -> Vec<WorkerMessage> {
         match self.is_inside(name, 1) {
-            true => self.promote(|_| None),
+            true => self.promote(usize::MAX, |_| None),
             false => Vec::new(),
         }
     }
@@ -228,26 +227,40 @@ impl Levels {
         self.levels.iter().any(|level| !level.pending.is_empty())
     }
 
-    /// Whether a child is kept that has not begun.
-    pub fn has_pending(&self) -> bool {
-        self.fresh > 0
+    /// Children that are kept and have not begun.
+    pub fn pending(&self) -> usize {
+        self.fresh
     }
 
-    /// Counts a beat. Whether what runs in place of the outermost strand has to become a task.
-    pub fn beat(&mut self) -> bool {
+    /// Strands that have to become tasks before one of the children that are kept can, as far as
+    /// that is looked for.
+    pub fn before_pending(&self) -> usize {
+        let has_fresh = |level: &Level| level.pending.len() > usize::from(level.inside.is_some());
+        let mut levels = self.levels.iter().take(LOOKED_AT_MAX);
+        levels.position(has_fresh).unwrap_or(LOOKED_AT_MAX)
+    }
+
+    /// Counts a beat. Whether what runs in place of the outermost strand has done so for more than
+    /// `beats_max`, and has to become a task.
+    pub fn beat(&mut self, beats_max: u32) -> bool {
         let inside = self
             .levels
             .front_mut()
             .and_then(|level| level.inside.as_mut());
         inside.is_some_and(|inside| {
             inside.beats = inside.beats.saturating_add(1);
-            inside.beats > BEATS_MAX
+            inside.beats > beats_max
         })
     }
 
-    /// The messages by which children of the outermost strand become tasks. `tag_of` knows the tag
-    /// of a task that has begun, if its start has come.
-    pub fn promote(&mut self, tag_of: impl FnOnce(Name) -> Option<u32>) -> Vec<WorkerMessage> {
+    /// The messages by which children of the outermost strand become tasks, so many at most unless
+    /// one runs in place of it: then it waits, and keeps none. `tag_of` knows the tag of a task
+    /// that has begun, if its start has come.
+    pub fn promote(
+        &mut self,
+        count_max: usize,
+        tag_of: impl FnOnce(Name) -> Option<u32>,
+    ) -> Vec<WorkerMessage> {
         let Some(level) = self.levels.front_mut() else {
             return Vec::new();
         };
@@ -256,7 +269,7 @@ impl Levels {
         };
         level.tag = Some(tag);
         let Some(inside) = level.inside.take() else {
-            return self.take(tag, PROMOTED_MAX, None);
+            return self.take(tag, count_max, None);
         };
         let mut messages = self.take(tag, usize::MAX, Some(inside.handle));
         messages.push(WorkerMessage::about(tag, inside.block()));
@@ -267,9 +280,10 @@ impl Levels {
     /// The spawns of the oldest children that the outermost strand keeps, so many at most. The one
     /// with the handle `begun` has begun, none else.
     fn take(&mut self, tag: u32, count_max: usize, begun: Option<u32>) -> Vec<WorkerMessage> {
-        let spawns = self.levels[0].take(tag, count_max, begun);
-        self.fresh -= spawns.len() - usize::from(begun.is_some());
-        spawns
+        let level = &mut self.levels[0];
+        let count = level.pending.len().min(count_max);
+        self.fresh -= count - usize::from(begun.is_some());
+        level.take(tag, count, begun)
     }
 }
 
@@ -289,13 +303,37 @@ impl Level {
         found.ok()
     }
 
-    fn take(&mut self, tag: u32, count_max: usize, begun: Option<u32>) -> Vec<WorkerMessage> {
-        let count = self.pending.len().min(count_max);
-        let children = self.pending.drain(..count);
-        children
-            .map(|child| WorkerMessage::about(tag, child.spawn(begun)))
+    /// The spawns of the oldest children. Those that follow one another in the program are a range,
+    /// which one message spawns.
+    fn take(&mut self, tag: u32, count: usize, begun: Option<u32>) -> Vec<WorkerMessage> {
+        let mut spawns = Vec::new();
+        let mut bytes = 0;
+        for child in self.pending.drain(..count) {
+            bytes += child.payload.len();
+            let spawn = child.spawn(begun);
+            match spawns.last_mut() {
+                Some(last) if bytes <= RANGE_BYTES_MAX && is_next(last, &spawn) => {
+                    last.tasks.extend(spawn.tasks);
+                }
+                _ => {
+                    bytes = spawn.tasks[0].payload.len();
+                    spawns.push(spawn);
+                }
+            }
+        }
+        let spawns = spawns.into_iter();
+        spawns
+            .map(|spawn| WorkerMessage::about(tag, spawn))
             .collect()
     }
+}
+
+/// Whether a spawn continues a range: its action and its handle are the next ones.
+fn is_next(range: &Spawn, spawn: &Spawn) -> bool {
+    let count = range.tasks.len() as u32;
+    let is_next =
+        spawn.action == range.action + u64::from(count) && spawn.handle == range.handle + count;
+    is_next && !range.begun && !spawn.begun
 }
 
 impl Child {

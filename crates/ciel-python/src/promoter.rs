@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ciel_model::Name;
+use ciel_model::{Claim, Name};
 use ciel_protocol::wire::WorkerMessage;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use crate::connection::Connection;
 use crate::definitions::Definition;
 use crate::durations::duration;
-use crate::idle::IdleCores;
+use crate::idle::MappedIdleCores;
 use crate::levels::{Child, KEPT_MAX, Levels};
 use crate::long_turns::Ends;
 use crate::names::name_of;
@@ -26,6 +26,13 @@ const BEAT_S: f64 = 0.001;
 
 /// Looks that find nothing kept before the thread sleeps.
 const RESTS_MAX: u32 = 64;
+
+/// Looks between two beats whether the start of what has become a task has come, while an idle core
+/// waits for what that keeps.
+const LOOKS: u32 = 8;
+
+/// Children that become tasks at once for each idle core, at most, while their spawner runs.
+const PROMOTED_MAX: usize = 16;
 
 /// Bytes of a call that is kept, at most: more are too long for a message with others.
 const PAYLOAD_BYTES_MAX: usize = 64 << 10;
@@ -43,7 +50,7 @@ pub struct Promoter {
 struct Shared {
     ends: Ends,
     /// `None` where the engine names no such file: then there may always be one.
-    idle_cores: Option<IdleCores>,
+    idle_cores: Option<MappedIdleCores>,
     period: Duration,
     /// Heartbeats so far.
     beats: AtomicU64,
@@ -53,6 +60,8 @@ struct Shared {
 
 struct Kept {
     levels: Levels,
+    /// The idle cores for which children are to become tasks.
+    claim: Claim,
     thread: Thread,
 }
 
@@ -80,7 +89,9 @@ impl Promoter {
         idle_path: Option<PathBuf>,
         beat_s: f64,
     ) -> PyResult<Promoter> {
-        let idle_cores = idle_path.map(|path| IdleCores::open(&path)).transpose()?;
+        let idle_cores = idle_path
+            .map(|path| MappedIdleCores::open(&path))
+            .transpose()?;
         let shared = Shared {
             ends: connection.get().ends().clone(),
             idle_cores,
@@ -88,6 +99,7 @@ impl Promoter {
             beats: AtomicU64::new(0),
             kept: Mutex::new(Kept {
                 levels: Levels::default(),
+                claim: Claim::default(),
                 thread: Thread::NotStarted,
             }),
             woken: Condvar::new(),
@@ -288,12 +300,17 @@ impl Shared {
 
     fn run(&self) {
         let mut rests = 0;
-        while self.pause() {
+        let mut looks = 0;
+        while self.pause(looks > 0) {
             let mut kept = self.kept();
             if kept.levels.is_any() {
                 rests = 0;
-                self.beat(kept);
-            } else if rests < RESTS_MAX {
+                looks = self.look(kept, looks);
+                continue;
+            }
+            looks = 0;
+            self.is_wanted(&mut kept);
+            if rests < RESTS_MAX {
                 rests += 1;
             } else if kept.thread == Thread::Beating {
                 kept.thread = Thread::Resting;
@@ -301,13 +318,28 @@ impl Shared {
         }
     }
 
-    /// Waits for the next beat; false at the end.
-    fn pause(&self) -> bool {
+    /// Beats, or looks between two beats, of which so many are left; how many are left then. A core
+    /// for which nothing has become a task yet waits for the start of what keeps the children.
+    fn look(&self, mut kept: MutexGuard<'_, Kept>, looks: u32) -> u32 {
+        if looks == 0 {
+            self.beat(kept);
+            let is_due = self.kept().claim.cores() > 0;
+            return if is_due { LOOKS } else { 0 };
+        }
+        if kept.claim.cores() > 0 && self.is_wanted(&mut kept) {
+            self.promote(kept);
+        }
+        looks - 1
+    }
+
+    /// Waits for the next beat, or look; false at the end.
+    fn pause(&self, looks: bool) -> bool {
+        let time = self.period / if looks { LOOKS } else { 1 };
         let is_resting = |kept: &mut Kept| kept.thread == Thread::Resting;
         let woken = self.woken.wait_while(self.kept(), is_resting);
         let kept = woken.unwrap_or_else(PoisonError::into_inner);
         let is_beating = |kept: &mut Kept| kept.thread == Thread::Beating;
-        let waited = self.woken.wait_timeout_while(kept, self.period, is_beating);
+        let waited = self.woken.wait_timeout_while(kept, time, is_beating);
         let (kept, _) = waited.unwrap_or_else(PoisonError::into_inner);
         kept.thread != Thread::Ended
     }
@@ -315,20 +347,43 @@ impl Shared {
     /// Makes tasks of the outermost children, if a core is idle or one of them has run for long.
     fn beat(&self, mut kept: MutexGuard<'_, Kept>) {
         self.beats.fetch_add(1, Ordering::Relaxed);
-        let is_long = kept.levels.beat();
-        let is_wanted = kept.levels.has_pending() && self.may_be_idle();
-        if !is_long && !is_wanted {
-            return;
+        let idle_cores = self.idle_cores.as_ref().map(MappedIdleCores::now);
+        let is_long = kept.levels.beat(idle_cores.unwrap_or_default().beats_max());
+        let is_wanted = self.is_wanted(&mut kept);
+        if is_long || is_wanted {
+            self.promote(kept);
         }
-        let messages = kept.levels.promote(|name| self.tag_at(name));
+    }
+
+    fn promote(&self, mut kept: MutexGuard<'_, Kept>) {
+        let pending = kept.levels.pending();
+        let count_max = PROMOTED_MAX * kept.claim.cores().max(1) as usize;
+        let messages = kept.levels.promote(count_max, |name| self.tag_at(name));
+        if kept.levels.pending() < pending {
+            kept.claim.end();
+        }
         self.say(&messages);
         self.say(kept.levels.take_ended().as_slice());
         drop(kept);
         self.ends.outgoing.flush();
     }
 
-    fn may_be_idle(&self) -> bool {
-        self.idle_cores.as_ref().is_none_or(IdleCores::any)
+    /// Whether idle cores wait for children that are kept. A claim lasts until some of them are
+    /// tasks, or none are left: what runs in place may have to become one first.
+    fn is_wanted(&self, kept: &mut Kept) -> bool {
+        let pending = kept.levels.pending();
+        match &self.idle_cores {
+            None => pending > 0,
+            Some(idle) if pending == 0 => {
+                idle.give_back(&mut kept.claim);
+                false
+            }
+            Some(idle) => {
+                let cores_max = u32::try_from(pending.div_ceil(PROMOTED_MAX));
+                let before = kept.levels.before_pending();
+                idle.claim(&mut kept.claim, cores_max.unwrap_or(u32::MAX), before)
+            }
+        }
     }
 
     /// The tag of the task of that name, which has begun, if its start has come.

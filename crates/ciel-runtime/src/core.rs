@@ -538,9 +538,14 @@ impl Core {
         self.stops.clone()
     }
 
-    /// Whether a core is idle and no task waits for one.
-    pub(crate) fn is_core_idle(&self) -> bool {
-        self.engine.node().is_core_idle()
+    /// Cores that tasks may use.
+    pub(crate) fn cores(&self) -> usize {
+        self.engine.node().capacity().resources.millicores as usize / 1000
+    }
+
+    /// Cores that are idle while no task waits for one.
+    pub(crate) fn idle_cores(&self) -> usize {
+        self.engine.node().idle_cores()
     }
 
     /// Whether a thread sleeps, and there is no turn for it.

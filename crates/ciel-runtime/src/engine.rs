@@ -15,7 +15,7 @@ use ciel_engine::{Action, Attempt};
 use ciel_graph as graph;
 use ciel_journal::Journal;
 use ciel_model::{Failure, FailureKind, Label, Micros, Name};
-use ciel_store::{ObjectName, ObjectStore, RunFolder, SharedFlag, StoreError};
+use ciel_store::{ObjectName, ObjectStore, RunFolder, SharedIdleCores, StoreError};
 use ciel_view::history::Writer;
 use ciel_view::records::{CountsRecord, EndRecord};
 use rustc_hash::FxHashMap;
@@ -97,8 +97,8 @@ pub(crate) struct Engine {
     stops: Arc<AtomicU64>,
     /// A thread sleeps, and there is no turn for it.
     thread_is_idle: Arc<AtomicBool>,
-    /// Whether a core is idle and no task waits for one, as workers see it.
-    idle_cores: Option<SharedFlag>,
+    /// Cores that are idle while no task waits for one, as workers see them.
+    idle_cores: Option<SharedIdleCores>,
     core: Mutex<Core>,
     /// There is work for script threads.
     pub(crate) work: Condvar,
@@ -119,7 +119,7 @@ pub(crate) struct Equipment {
     pub(crate) observer: Arc<dyn Observer>,
     pub(crate) registry: Registry,
     /// Nothing where processes cannot share memory.
-    pub(crate) idle_cores: Option<SharedFlag>,
+    pub(crate) idle_cores: Option<SharedIdleCores>,
     pub(crate) programs: Programs,
     pub(crate) history: HistoryFile,
     pub(crate) trace: Trace,
@@ -292,7 +292,7 @@ impl Engine {
         let wanting = core.turns.wanting(now);
         let output = core.output_ready;
         if let Some(idle_cores) = &self.idle_cores {
-            idle_cores.set(core.is_core_idle());
+            idle_cores.set(core.idle_cores());
         }
         drop(core);
         for _ in 0..wanting {

@@ -13,7 +13,7 @@ use ciel_graph::{Counts, Event};
 use ciel_model::{Descriptor, Failure, Name, Resources};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
-use ciel_store::{RunEntry, SharedFlag, StateFolder};
+use ciel_store::{RunEntry, SharedIdleCores, StateFolder};
 use ciel_view::records::{RunRecord, StoreRecord};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
@@ -113,10 +113,10 @@ pub fn run(
         core.state_mut().watch(true);
     }
     let path = std::env::var("PATH").unwrap_or_default();
-    let idle_cores = SharedFlag::new().ok();
+    let idle_cores = SharedIdleCores::new(core.cores()).ok();
     let shared = Shared {
         run: folder.path(),
-        idle_cores: idle_cores.as_ref().map(SharedFlag::path),
+        idle_cores: idle_cores.as_ref().map(SharedIdleCores::path),
     };
     let registry = Registry::discover(&path, &settings, &job, shared);
     let root = root(&settings, &job, begun.kept.journal.is_some());

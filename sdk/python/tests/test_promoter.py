@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import select
 import socket
+import struct
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,12 @@ from ciel._native import Connection, Definition, Promoter, Start
 from test_native import POSITION, Wire, heard, read_frame, tag_from, vector, wire
 
 __all__ = ["wire"]
+
+IDLE, BUSY = (struct.pack("=Q", cores << 48 | cores << 32) for cores in (1, 0))
+"""The file of the engine: one idle core that nobody has claimed, and none."""
+
+THREE_TASKS = b"\x0a\x00" b"\x0a\x02\x08\x01" b"\x0a\x02\x08\x02"
+"""The tasks of one spawn, of definitions 0, 1 and 2, each without bytes."""
 
 INSIDE, DEEPER = POSITION, b"\1" * len(POSITION)
 
@@ -26,7 +34,7 @@ def _promoter(
 
 def _set_idle(path: Path) -> None:
     with open(path, "r+b") as file:
-        file.write(b"\1")
+        file.write(IDLE)
 
 
 def _fib() -> Definition:
@@ -40,7 +48,7 @@ def _is_silent(engine: socket.socket) -> bool:
 def test_kept_spawn_is_sent_when_its_task_settles(wire: Wire, tmp_path: Path) -> None:
     connection, engine = wire
     tag = tag_from(wire)
-    promoter, _ = _promoter(connection, tmp_path, b"\0")
+    promoter, _ = _promoter(connection, tmp_path, BUSY)
     for action in range(3):
         promoter.keep(tag, _fib(), b"", action, action, 0)
     for _ in range(3):
@@ -49,9 +57,9 @@ def test_kept_spawn_is_sent_when_its_task_settles(wire: Wire, tmp_path: Path) ->
     promoter.settle(tag)
     connection.spawn(tag, _fib(), b"", [], action=3, handle=3, line=0)
     connection.flush()
-    frames = [read_frame(engine) for _ in range(5)]
-    del frames[3]  # a definition
-    assert [_action(frame) for frame in frames] == [0, 1, 2, 3]
+    assert THREE_TASKS in read_frame(engine)
+    read_frame(engine)  # a definition
+    assert _action(read_frame(engine)) == 3
     promoter.settle(tag)
     connection.flush()
     assert _is_silent(engine)
@@ -66,7 +74,7 @@ def _action(frame: bytes) -> int:
 def test_spawn_of_what_runs_in_place_has_its_bytes(wire: Wire, tmp_path: Path) -> None:
     connection, engine = wire
     tag = tag_from(wire)
-    promoter, _ = _promoter(connection, tmp_path, b"\0", beat_s=60)
+    promoter, _ = _promoter(connection, tmp_path, BUSY, beat_s=60)
     for number in range(3):
         promoter.keep(tag, Definition("python", str(number)), b"", number, number, 0)
     for number in range(3):
@@ -87,7 +95,7 @@ def test_spawn_of_what_runs_in_place_has_its_bytes(wire: Wire, tmp_path: Path) -
 def test_children_become_tasks_while_a_core_is_idle(wire: Wire, tmp_path: Path) -> None:
     connection, engine = wire
     tag = tag_from(wire)
-    promoter, path = _promoter(connection, tmp_path, b"\0")
+    promoter, path = _promoter(connection, tmp_path, BUSY)
     promoter.keep(tag, _fib(), b"", 1, 1, 0)
     read_frame(engine)
     assert _is_silent(engine)
@@ -102,7 +110,7 @@ def test_one_that_runs_in_place_alone_is_sent_once_it_has_run_for_long(
     """An idle core has no use for it; but its result is to be recorded."""
     connection, engine = wire
     tag = tag_from(wire)
-    promoter, _ = _promoter(connection, tmp_path, b"\1", beat_s=0.01)
+    promoter, _ = _promoter(connection, tmp_path, IDLE, beat_s=0.01)
     promoter.keep(tag, _fib(), b"", 1, 1, 0)
     assert promoter.enter(tag, 1, 2, INSIDE)
     read_frame(engine)  # the definition
@@ -115,7 +123,7 @@ def test_one_that_runs_in_place_alone_is_sent_once_it_has_run_for_long(
 def test_inner_children_become_tasks_after_the_outer_ones(wire: Wire, tmp_path: Path) -> None:
     connection, engine = wire
     tag = tag_from(wire)
-    promoter, path = _promoter(connection, tmp_path, b"\0")
+    promoter, path = _promoter(connection, tmp_path, BUSY)
     promoter.keep(tag, _fib(), b"", 1, 1, 0)
     assert promoter.enter(tag, 1, 2, INSIDE)
     promoter.keep(0, _fib(), b"", 3, 1, 0)
@@ -140,7 +148,7 @@ def test_inner_children_become_tasks_after_the_outer_ones(wire: Wire, tmp_path: 
 def test_cancelled_strand_keeps_nothing(wire: Wire, tmp_path: Path) -> None:
     connection, engine = wire
     tag = tag_from(wire)
-    promoter, path = _promoter(connection, tmp_path, b"\0")
+    promoter, path = _promoter(connection, tmp_path, BUSY)
     promoter.keep(tag, _fib(), b"", 1, 1, 0)
     promoter.forget()
     _set_idle(path)
@@ -152,8 +160,8 @@ def test_cancelled_strand_keeps_nothing(wire: Wire, tmp_path: Path) -> None:
 
 
 def test_file_that_cannot_be_mapped_is_refused(wire: Wire, tmp_path: Path) -> None:
-    (tmp_path / "empty").touch()
-    for name in ("missing", "empty"):
+    (tmp_path / "short").write_bytes(b"\1")
+    for name in ("missing", "short"):
         with pytest.raises(OSError):
             Promoter(wire[0], str(tmp_path / name))
     with pytest.raises(ValueError):
@@ -163,7 +171,7 @@ def test_file_that_cannot_be_mapped_is_refused(wire: Wire, tmp_path: Path) -> No
 def test_children_that_ended_in_place_are_counted_once(wire: Wire, tmp_path: Path) -> None:
     connection, engine = wire
     tag = tag_from(wire)
-    promoter, _ = _promoter(connection, tmp_path, b"\0")
+    promoter, _ = _promoter(connection, tmp_path, BUSY)
     fib = _fib()
     for number in range(3):
         promoter.keep(tag, fib, b"", number, number, 0)
@@ -176,3 +184,65 @@ def test_children_that_ended_in_place_are_counted_once(wire: Wire, tmp_path: Pat
     calls = b"\x0a\x02\x10\x03"  # three of definition 0
     assert read_frame(engine).endswith(b"\xa2\x01" + bytes([len(calls)]) + calls)
     assert _is_silent(engine)
+
+
+def test_children_that_follow_one_another_are_one_message(wire: Wire, tmp_path: Path) -> None:
+    """An action between them, as of a child that ended in place, ends a range."""
+    connection, engine = wire
+    tag = tag_from(wire)
+    promoter, _ = _promoter(connection, tmp_path, BUSY, beat_s=60)
+    fib = _fib()
+    for action in (2, 3, 4, 6, 7):
+        promoter.keep(tag, fib, b"", action, action, 0)
+    promoter.settle(tag)
+    connection.flush()
+    read_frame(engine)  # the definition
+    first, second = read_frame(engine), read_frame(engine)
+    assert first.endswith(3 * b"\x0a\x00" + b"\x10\x02\x18\x02")
+    assert second.endswith(2 * b"\x0a\x00" + b"\x10\x06\x18\x06")
+    assert _is_silent(engine)
+
+
+def test_range_of_long_calls_is_several_messages(wire: Wire, tmp_path: Path) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    promoter, _ = _promoter(connection, tmp_path, BUSY, beat_s=60)
+    fib = _fib()
+    for action in range(1, 4):
+        promoter.keep(tag, fib, bytes(30_000), action, action, 0)
+    promoter.settle(tag)
+    connection.flush()
+    read_frame(engine)  # the definition
+    assert len(read_frame(engine)) > 60_000
+    assert 30_000 < len(read_frame(engine)) < 60_000
+    assert _is_silent(engine)
+
+
+def test_idle_core_is_claimed_by_one_worker(wire: Wire, tmp_path: Path) -> None:
+    """One idle core made children of every worker that kept some into tasks."""
+    connection, engine = wire
+    tag = tag_from(wire)
+    promoter, path = _promoter(connection, tmp_path, IDLE)
+    promoter.keep(tag, _fib(), b"", 1, 1, 0)
+    read_frame(engine)  # the definition
+    assert _action(read_frame(engine)) == 1
+    (number,) = struct.unpack("=Q", path.read_bytes())
+    assert number >> 32 == 1 << 16, "one core is idle, and claimed"
+
+
+def test_core_that_was_claimed_in_vain_is_for_others_again(wire: Wire, tmp_path: Path) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    promoter, path = _promoter(connection, tmp_path, IDLE)
+    promoter.keep(tag, _fib(), b"", 1, 1, 0)
+    assert promoter.enter(tag, 1, 2, INSIDE)
+    promoter.keep(0, _fib(), b"", 3, 1, 0)
+    for _ in range(2):
+        read_frame(engine)  # the definitions
+    assert _action(read_frame(engine)) == 1, "it goes before its child"
+    read_frame(engine)  # the task waits
+    promoter.forget()
+    deadline = time.monotonic() + 10
+    while struct.unpack("=Q", path.read_bytes())[0] >> 32 != 0x10001:
+        assert time.monotonic() < deadline
+        select.select([], [], [], 0.001)

@@ -196,6 +196,24 @@ fn strand_of_a_pure_task_goes_on_elsewhere_when_waiting_would_cost_more() {
 }
 
 #[test]
+fn strand_held_for_its_worker_takes_no_idle_core() {
+    // One strand whose worker was busy hid all idle cores of the machine from those who had work
+    // for them.
+    let mut world = World::pair();
+    world.parked(1);
+    world.parked(2);
+    for task in [3, 4] {
+        world.pooled(task, "py");
+    }
+    world.ready(2);
+    assert_eq!(world.node.idle_cores(), 0);
+    world.left(3);
+    assert_eq!(world.resume(1, "py"), "");
+    assert_eq!(world.node.held_behind(attempt_of(1)), Some(TaskKey(4)));
+    assert_eq!(world.node.idle_cores(), 1);
+}
+
+#[test]
 fn strand_waits_for_its_worker_however_long() {
     // A strand whose worker was busy was replayed in another one: parents that append a line to a
     // file wrote it twice although nothing had failed.

@@ -164,7 +164,7 @@ impl Launch<'_> {
 pub(crate) struct Shared<'a> {
     /// The folder of the run.
     pub(crate) run: &'a Path,
-    /// A byte: whether a core is idle.
+    /// How many cores are idle.
     pub(crate) idle_cores: Option<PathBuf>,
 }
 

@@ -91,10 +91,16 @@ impl Strand {
         !self.levels.is_empty()
     }
 
-    /// Whether it keeps a child that has not begun.
-    pub(super) fn has_pending(&self) -> bool {
+    /// Children that it keeps and that have not begun.
+    pub(super) fn pending(&self) -> usize {
+        let is_kept = |right: &&Right| matches!(right, Right::Kept(_));
+        self.levels.iter().filter(is_kept).count()
+    }
+
+    /// Strands that have to become tasks before one of the children that it keeps can.
+    pub(super) fn before_pending(&self) -> usize {
         let is_kept = |right: &Right| matches!(right, Right::Kept(_));
-        self.levels.iter().any(is_kept)
+        self.levels.iter().position(is_kept).unwrap_or(0)
     }
 
     /// Makes tasks of what runs in place of it, and of its other half.

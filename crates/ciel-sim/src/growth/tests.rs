@@ -68,6 +68,24 @@ fn halves_in_place_promote_few_tasks() {
 }
 
 #[test]
+fn idle_core_makes_tasks_in_one_worker_only() {
+    // Each idle core made tasks in all 64 workers, and one strand that waited for its worker hid
+    // all idle cores.
+    let job = Job {
+        shape: Shape::Halves,
+        grains: 1 << 15,
+        grain_ns: 100_000,
+    };
+    let machine = Machine {
+        slots: 64,
+        processors: None,
+    };
+    let course = course(&COSTS, &job, &machine);
+    assert!(course.tasks < 1_000, "{}", course.tasks);
+    assert!(course.efficiency() > 0.7, "{}", course.efficiency());
+}
+
+#[test]
 fn same_arguments_give_the_same_course() {
     let job = Job {
         shape: Shape::Halves,

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Begun, Caller, Effect, Engine, Event, Reply};
 use ciel_graph::{self as graph, Ahead, Continuation, Entry, Output, Policy, Step, Wait};
-use ciel_model::{Class, Descriptor, Form, Handle, Name, Pool, Resources, TaskKey, Value};
+use ciel_model::{
+    Claim, Class, Descriptor, Form, Handle, IdleCores, Name, Pool, Resources, TaskKey, Value,
+};
 use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 
 use super::strand::{Move, Promoted, Strand};
@@ -19,9 +21,6 @@ use super::{Costs, Course, Job, Machine, Shape};
 
 /// Nanoseconds after which a worker returns what was prefetched behind a running task.
 const LONG_TURN_NS: u64 = 1_000_000;
-
-/// Beats after which what runs in place of a task becomes one in any case.
-const BEATS_MAX: u32 = 10;
 
 /// Messages that take an event to the engine, with their senders.
 #[derive(Debug)]
@@ -74,6 +73,8 @@ enum Task {
 struct Worker {
     running: Option<Running>,
     ahead: VecDeque<Ahead>,
+    /// The idle core for which something that it keeps is to become a task.
+    claim: Claim,
 }
 
 pub(super) struct World<'a> {
@@ -89,6 +90,7 @@ pub(super) struct World<'a> {
     engine_free_at: u64,
     engine_ns: u64,
     processors: Option<BinaryHeap<Reverse<u64>>>,
+    idle_cores: IdleCores,
     workers: BTreeMap<WorkerKey, Worker>,
     parked: BTreeMap<TaskKey, Task>,
     tasks: u64,
@@ -123,6 +125,7 @@ impl<'a> World<'a> {
             engine_free_at: 0,
             engine_ns: 0,
             processors: machine.processors.map(free),
+            idle_cores: IdleCores::of(machine.slots as usize),
             workers: BTreeMap::new(),
             parked: BTreeMap::new(),
             tasks: 0,
@@ -210,7 +213,13 @@ impl<'a> World<'a> {
         for effect in effects {
             self.perform(effect, ends_at);
         }
+        self.note_idle_cores();
         self.note_deadline();
+    }
+
+    fn note_idle_cores(&mut self) {
+        let count = self.engine.node().idle_cores();
+        self.idle_cores = self.idle_cores.counted(count).unwrap_or(self.idle_cores);
     }
 
     fn note_deadline(&mut self) {
@@ -246,6 +255,10 @@ impl<'a> World<'a> {
         self.workers.get_mut(&worker)?.running.as_mut()
     }
 
+    fn worker(&mut self, worker: WorkerKey) -> &mut Worker {
+        self.workers.get_mut(&worker).expect("it lives")
+    }
+
     /// What runs in a worker, if it is still the same turn.
     fn in_turn(&mut self, worker: WorkerKey, turn: Turn) -> Option<&mut Running> {
         self.running(worker).filter(|running| running.turn == turn)
@@ -274,7 +287,8 @@ impl<'a> World<'a> {
 
     /// A strand waits; its worker is free.
     fn park(&mut self, worker: WorkerKey) {
-        let it = self.workers.get_mut(&worker).expect("it asked");
+        self.is_wanted(worker, 0, 0);
+        let it = self.worker(worker);
         it.ahead.clear();
         if let Some(running) = it.running.take() {
             let attempt = running.attempt.expect("what waits is a task");
@@ -288,7 +302,7 @@ impl<'a> World<'a> {
             task: assignment.task,
             number: assignment.attempt,
         };
-        let it = self.workers.get_mut(&worker).expect("it lives");
+        let it = self.worker(worker);
         it.ahead.extend(ahead);
         match &mut it.running {
             Some(running) if running.attempt == Some(attempt) => return,
@@ -323,7 +337,7 @@ impl<'a> World<'a> {
     fn run_task(&mut self, worker: WorkerKey, attempt: AttemptKey, task: Task, resumes: bool) {
         self.turns += 1;
         let turn = self.turns;
-        let it = self.workers.get_mut(&worker).expect("it lives");
+        let it = self.worker(worker);
         it.running = Some(Running {
             turn,
             attempt: Some(attempt),
@@ -419,23 +433,36 @@ impl<'a> World<'a> {
 
     /// What runs in place of a task becomes one, if a core is idle or it has run for long.
     fn beat(&mut self, worker: WorkerKey, turn: Turn) {
-        let is_idle = self.engine.node().is_core_idle();
-        let next = self.now + self.costs.beat_ns;
+        let beats_max = self.idle_cores.beats_max();
         let Some(running) = self.in_turn(worker, turn) else {
             return;
         };
         let Task::Strand(strand) = &mut running.task else {
             return;
         };
-        if running.asks || !strand.has_inside() {
-            return self.schedule(next, Happening::Beats(worker, turn));
-        }
-        running.beats += 1;
-        let is_long = running.beats > BEATS_MAX;
-        if is_long || (is_idle && strand.has_pending()) {
+        let (inside, before) = (strand.has_inside(), strand.before_pending());
+        let pending = strand.pending();
+        let is_asleep = running.asks || !inside;
+        running.beats += u32::from(!is_asleep);
+        let is_long = running.beats > beats_max;
+        if !is_asleep && (self.is_wanted(worker, pending, before) || is_long) {
             self.promote(worker);
         }
-        self.schedule(next, Happening::Beats(worker, turn));
+        let is_due = self.worker(worker).claim.cores() > 0;
+        let beat_ns = self.costs.beat_ns / if is_due { 8 } else { 1 };
+        self.schedule(self.now + beat_ns, Happening::Beats(worker, turn));
+    }
+
+    /// Whether an idle core waits for one of so many children that a worker keeps.
+    fn is_wanted(&mut self, worker: WorkerKey, pending: usize, before: usize) -> bool {
+        let it = self.workers.get_mut(&worker).expect("it runs");
+        if pending == 0 {
+            self.idle_cores = self.idle_cores.returned(it.claim.end());
+        } else if let Some((next, cores)) = it.claim.look(self.idle_cores, 1, before) {
+            self.idle_cores = next;
+            it.claim.take(cores);
+        }
+        it.claim.cores() > 0
     }
 
     fn promote(&mut self, worker: WorkerKey) {
@@ -454,6 +481,7 @@ impl<'a> World<'a> {
         self.parked.insert(attempt.task, spawner);
         self.spawn(attempt, handle, None);
         if let Some((handle, halvings)) = other {
+            self.worker(worker).claim.end();
             self.spawn(attempt, handle, Some(halvings));
         }
         self.wait(worker, attempt, vec![handle]);
@@ -499,7 +527,8 @@ impl<'a> World<'a> {
             printed: false,
             audit: None,
         });
-        let it = self.workers.get_mut(&worker).expect("it lives");
+        self.is_wanted(worker, 0, 0);
+        let it = self.worker(worker);
         it.running = None;
         let follower = it.ahead.pop_front();
         let follows = follower.as_ref().map(attempt_of);

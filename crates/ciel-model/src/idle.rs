@@ -8,8 +8,8 @@
 /// Looks of a worker at numbers that do not change, after which it takes the claims for lost.
 const LOST_LOOKS: u32 = 8;
 
-/// Beats of a worker, of a millisecond, for which a child may run in place: then it becomes a task, so
-/// that its result is recorded, and a lost worker loses little.
+/// Beats of a worker, of a millisecond, for which a child may run in place: then it becomes a task,
+/// so that its result is recorded, and a lost worker loses little.
 const BEATS_MIN: u32 = 10;
 
 /// The same for each core: all workers together send such tasks to one engine, which takes no more

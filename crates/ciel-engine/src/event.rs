@@ -48,6 +48,16 @@ pub enum Event {
         /// How many tasks it runs at once; at least 1.
         slots: u32,
     },
+    /// A worker keeps something of objects beside its tasks; [`near`](crate::Offer::near) says
+    /// which tasks suit it therefore.
+    WorkerCaches {
+        /// The worker.
+        worker: WorkerKey,
+        /// Objects of which it keeps something from now on, with their lengths in bytes.
+        held: Vec<(Name, u64)>,
+        /// Objects of which it keeps nothing any more.
+        dropped: Vec<Name>,
+    },
     /// A worker gets no new task; it resumes what is parked in it.
     WorkerRetired {
         /// The worker.

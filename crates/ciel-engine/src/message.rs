@@ -6,7 +6,9 @@
 
 use bytes::Bytes;
 use ciel_graph::{self as graph, Ahead, Assignment};
-use ciel_model::{Class, Handle, Micros, OrderLabel, Resolution, Resources, TaskKey, WaitEnd};
+use ciel_model::{
+    Class, Handle, Micros, Name, OrderLabel, Resolution, Resources, TaskKey, WaitEnd,
+};
 use ciel_node::{AttemptKey, Capacity, Slot};
 use serde::{Deserialize, Serialize};
 
@@ -118,6 +120,8 @@ pub struct Offer {
     pub is_limited: bool,
     /// The attempt that spawned it, if it has begun inside that one.
     pub begun_in: Option<AttemptKey>,
+    /// Files that it takes as references, of which a worker may keep something.
+    pub near: Box<[Name]>,
 }
 
 /// What the home has to know of a site.

@@ -257,6 +257,15 @@ impl Site {
                 self.for_node
                     .push_back(node::Event::WorkerReady { worker, slots });
             }
+            Event::WorkerCaches {
+                worker,
+                held,
+                dropped,
+            } => self.for_node.push_back(node::Event::WorkerCaches {
+                worker,
+                held,
+                dropped,
+            }),
             Event::WorkerRetired { worker } => {
                 self.on_retired(worker);
                 self.for_node

@@ -45,6 +45,7 @@ fn offer(task: u64) -> ToSite {
         replay_us: None,
         is_root: false,
         is_limited: false,
+        near: Box::default(),
         begun_in: None,
     })
 }

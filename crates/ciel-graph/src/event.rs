@@ -371,6 +371,8 @@ pub enum Action {
         replay_us: Option<Micros>,
         /// It is the root of the job.
         is_root: bool,
+        /// Files that it takes as references: it may use what a worker has made of them before.
+        near: Box<[Name]>,
     },
     /// Look up whether an earlier run has kept the result of a task: [`Event::ResultFound`],
     /// [`Event::ResultKnown`] or [`Event::ResultMissing`] answers.

@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ciel_model::{
-    AttemptNumber, Digest, Failure, FailureKind, Handle, HashTrie, KeyTable, Mark, Micros,
-    ObjectKey, SerialOrder, TaskKey,
+    AttemptNumber, Class, Digest, Failure, FailureKind, Handle, HashTrie, InputMode, KeyTable,
+    Mark, Micros, Name, ObjectKey, SerialOrder, TaskKey, limits,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -315,7 +315,19 @@ impl Graph {
             label: self.order.label(task.strand.end),
             replay_us: resume.as_ref().map(|_| task.replay_us()),
             is_root: self.verdict.is_root(key),
+            near: self.near(task),
         })
+    }
+
+    /// The files that a task in a worker takes as references, as far as they are there by now.
+    fn near(&self, task: &Task) -> Box<[Name]> {
+        if !matches!(task.descriptor.class, Class::Pooled(_)) {
+            return Box::default();
+        }
+        let given = task.descriptor.inputs.iter().zip(&task.inputs);
+        let named = given.filter(|(input, _)| input.mode == InputMode::Reference);
+        let files = named.filter_map(|(_, object)| self.objects.file_of(*object));
+        files.take(limits::NEAR_MAX).collect()
     }
 
     /// The offers of all ready tasks, as they would be made now: for a site that has lost some.

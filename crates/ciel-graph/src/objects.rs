@@ -203,6 +203,14 @@ impl Objects {
         }
     }
 
+    /// The file of an object, if it is resolved to one.
+    pub(crate) fn file_of(&self, key: ObjectKey) -> Option<Name> {
+        match self.settled_state(key) {
+            ObjectState::Ready(stored) => stored.value.content.file().map(|(name, _)| name),
+            _ => None,
+        }
+    }
+
     /// The state behind all aliases.
     pub(crate) fn settled_state(&self, key: ObjectKey) -> &ObjectState {
         let target = self.target(key);

@@ -62,6 +62,12 @@ pub const RESUME_PATIENCE_US: u64 = 5_000;
 /// to themselves: it then finds many results, and is not switched to for each.
 pub const ROOT_PATIENCE_US: u64 = 1_000;
 
+/// Inputs of one task of which a worker may keep something, so that the task goes there.
+pub const NEAR_MAX: usize = 8;
+
+/// Objects of which one worker may keep something, as far as its node heeds that.
+pub const CACHES_MAX: usize = 256;
+
 /// Times a ready task may be overtaken, by later ones that fit or by strands that have run before,
 /// before nothing may overtake it.
 pub const OVERTAKEN_MAX: u32 = 200;

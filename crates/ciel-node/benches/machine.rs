@@ -64,6 +64,7 @@ impl Driver {
                 resumed: None,
                 is_root: false,
                 is_limited: false,
+                near: Box::default(),
             });
         }
         while let Some(attempt) = self.placed.pop() {

@@ -2,7 +2,7 @@
 //!
 //! Plain values; nothing is decided here. Read next: `node`.
 
-use ciel_model::{AttemptNumber, Class, Micros, OrderLabel, Pool, Resources, TaskKey};
+use ciel_model::{AttemptNumber, Class, Micros, Name, OrderLabel, Pool, Resources, TaskKey};
 use serde::{Deserialize, Serialize};
 
 /// One attempt of one task.
@@ -50,6 +50,8 @@ pub enum Event {
         is_root: bool,
         /// It has a limit for which its worker may be killed.
         is_limited: bool,
+        /// Objects that it names: a worker that keeps something made of them suits it best.
+        near: Box<[Name]>,
     },
     /// The place of an offered task in the serial order has another label now.
     TaskRelabeled {
@@ -124,6 +126,15 @@ pub enum Event {
         worker: WorkerKey,
         /// How many tasks it runs at once; at least 1.
         slots: u32,
+    },
+    /// A worker has said of which objects it keeps what it has made of them.
+    WorkerCaches {
+        /// The worker.
+        worker: WorkerKey,
+        /// Objects of which it keeps something from now on, with their lengths in bytes.
+        held: Vec<(Name, u64)>,
+        /// Objects of which it keeps nothing any more.
+        dropped: Vec<Name>,
     },
     /// A worker gets no new task, resumes what is parked in it, and ends after the last of that.
     WorkerRetired {

@@ -64,6 +64,7 @@ impl Node {
         let fits = matches!(&ready.need.class, Class::Pooled(wanted) if wanted == pool)
             && ready.need.resources == *resources
             && ready.resumed.is_none()
+            && self.suits(*worker, ready)
             && !(ready.is_limited && self.keeps_strands(*worker));
         if !fits {
             return None;

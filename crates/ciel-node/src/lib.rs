@@ -5,7 +5,9 @@
 //! nor how a process is started. Read next: [`node`](crate::Node), then `queue`.
 
 mod attempts;
+mod caches;
 mod check;
+mod computation;
 mod event;
 mod lending;
 mod need;

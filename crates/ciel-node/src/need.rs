@@ -6,13 +6,15 @@
 
 use std::sync::Arc;
 
-use ciel_model::{Class, Resources};
+use ciel_model::{Class, Name, Resources};
 
-/// How a task is run, and what it takes while it runs.
+/// How a task is run, what it takes while it runs, and what suits it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Need {
     pub(crate) class: Class,
     pub(crate) resources: Resources,
+    /// Objects that it names: a worker that keeps something made of them suits it best.
+    pub(crate) near: Box<[Name]>,
 }
 
 /// The need that came last.
@@ -21,8 +23,7 @@ pub(crate) struct Needs(Option<Arc<Need>>);
 
 impl Needs {
     /// That need; the copy that is there, if the last one was the same.
-    pub(crate) fn share(&mut self, class: Class, resources: Resources) -> Arc<Need> {
-        let need = Need { class, resources };
+    pub(crate) fn share(&mut self, need: Need) -> Arc<Need> {
         match &self.0 {
             Some(last) if **last == need => last.clone(),
             _ => self.0.insert(Arc::new(need)).clone(),
@@ -37,7 +38,13 @@ mod tests {
     #[test]
     fn equal_needs_in_a_row_are_one_copy() {
         let mut needs = Needs::default();
-        let mut share = |class| needs.share(class, Resources::default());
+        let mut share = |class| {
+            needs.share(Need {
+                class,
+                resources: Resources::default(),
+                near: Box::default(),
+            })
+        };
         let first = share(Class::Process);
         assert!(Arc::ptr_eq(&first, &share(Class::Process)));
         assert_eq!(share(Class::Coordination).class, Class::Coordination);

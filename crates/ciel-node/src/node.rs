@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ciel_model::{Class, KeyMap, Micros, OrderLabel, Resources, TaskKey, limits};
+use ciel_model::{Class, KeyMap, Micros, OrderLabel, Resources, TaskKey};
 
 use crate::attempts::Attempts;
 use crate::event::{Action, AttemptKey, Event, Kept, Slot, WorkerKey};
@@ -80,7 +80,7 @@ pub struct Node {
     /// Ready tasks in no queue: a worker may begin them by itself.
     pub(crate) lent: KeyMap<AttemptKey, Lent>,
     /// How often the first of `computation` has been overtaken.
-    overtaken: u32,
+    pub(crate) overtaken: u32,
     needs: Needs,
     /// When waiting for its worker has taken a strand as long as a replay would.
     pub(crate) deadline: Option<Micros>,
@@ -213,12 +213,17 @@ impl Node {
                 resumed,
                 is_root,
                 is_limited,
+                near,
             } => {
                 let is_apart = is_root && self.sets_root_apart(&class);
                 let ready = Ready {
                     attempt,
                     label,
-                    need: self.needs.share(class, resources),
+                    need: self.needs.share(Need {
+                        class,
+                        resources,
+                        near,
+                    }),
                     resumed,
                     is_apart,
                     is_limited,
@@ -241,6 +246,11 @@ impl Node {
             Event::TaskPreempted { attempt } => self.on_task_preempted(attempt),
             Event::TaskForgotten { task } => self.on_task_forgotten(task, actions),
             Event::WorkerReady { worker, slots } => self.pools.on_ready(worker, slots),
+            Event::WorkerCaches {
+                worker,
+                held,
+                dropped,
+            } => self.pools.on_caches(worker, held, &dropped),
             Event::WorkerRetired { worker } => self.pools.on_retired(worker, actions),
             Event::WorkerGone { worker } => self.on_worker_gone(worker, actions),
             Event::Ticked => {}
@@ -437,7 +447,7 @@ impl Node {
     }
 
     /// Whether anything has its turn.
-    fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         !self.placed.values().all(Placed::only_listens)
     }
 
@@ -496,75 +506,6 @@ impl Node {
                 resources,
             },
         );
-    }
-
-    /// Places what fits, in the order of the lane; later tasks may overtake one that does not fit,
-    /// but not for ever.
-    fn place_computation(&mut self, now: Micros, actions: &mut Vec<Action>) {
-        let mut passed = Vec::new();
-        while passed.len() < limits::BACKFILL_SCAN_MAX && self.may_overtake(passed.len()) {
-            if self.free.millicores == 0 || (self.capacity.serial && self.is_busy()) {
-                break;
-            }
-            let Some(entry) = self.computation.pop() else {
-                break;
-            };
-            if !is_current(&self.queued, &entry) {
-                continue;
-            }
-            let (_, attempt) = entry;
-            let ready = self.queued.remove(&attempt).expect("it is in its queue");
-            if self.busy_keeper(&ready).is_some() {
-                self.enqueue(ready);
-                continue;
-            }
-            match self.place_for(now, &ready, &passed, actions) {
-                Some(slot) => {
-                    self.settle(&ready, slot, actions);
-                    self.overtaken = if passed.is_empty() {
-                        0
-                    } else {
-                        self.overtaken + 1
-                    };
-                }
-                None => passed.push(ready),
-            }
-        }
-        for ready in passed {
-            self.enqueue(ready);
-        }
-    }
-
-    fn may_overtake(&self, passed: usize) -> bool {
-        passed == 0 || self.overtaken < limits::OVERTAKEN_MAX
-    }
-
-    /// A slot for a task now, if any; requests a worker if one is lacking. Those in `passed` come
-    /// before it and could not be placed.
-    fn place_for(
-        &mut self,
-        now: Micros,
-        ready: &Ready,
-        passed: &[Box<Ready>],
-        actions: &mut Vec<Action>,
-    ) -> Option<Slot> {
-        if !self.free.holds(&ready.need.resources) {
-            return None;
-        }
-        match &ready.need.class {
-            Class::Pooled(pool) => {
-                let room = (self.free.millicores / ready.need.resources.millicores.max(1)).max(1);
-                // No more of them count than there is room for, and there may be many.
-                let same = passed
-                    .iter()
-                    .filter(|other| other.need.class == ready.need.class)
-                    .take(room as usize);
-                let wanting = (same.count() + 1).min(room as usize);
-                let worker = self.worker_for(now, pool, ready, wanting, actions)?;
-                Some(Slot::Worker(worker))
-            }
-            Class::Process | Class::Coordination => Some(Slot::Process),
-        }
     }
 
     pub(crate) fn settle(&mut self, ready: &Ready, slot: Slot, actions: &mut Vec<Action>) {

@@ -5,12 +5,14 @@
 //! the worker that keeps the least. No worker that keeps a strand is ended for want of room. It
 //! does not know how a worker is started or spoken to.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use ciel_model::{KeyMap, Pool, TaskKey, limits};
+use ciel_model::{KeyMap, Name, Pool, TaskKey, limits};
 use rustc_hash::FxHashMap;
 
 use crate::event::{Action, AttemptKey, Kept, WorkerKey};
+use crate::need::Need;
 use crate::queue::Entry;
 
 /// A worker process, which has slots for tasks.
@@ -34,6 +36,8 @@ pub(crate) struct Worker {
     pub(crate) timely: BTreeSet<TaskKey>,
     /// Of those the ones that are ready while it is busy.
     pub(crate) held: BTreeSet<Entry>,
+    /// Objects of which it keeps something beside its tasks, with their lengths in bytes.
+    pub(crate) caches: FxHashMap<Name, u64>,
 }
 
 impl Worker {
@@ -58,12 +62,12 @@ impl Worker {
     }
 
     /// Whether a task may be given to it that it does not know.
-    fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.has_free_slot() && !self.retired && !self.is_roots
     }
 
     /// Whether it counts among those of which there may be so many.
-    fn is_counted(&self) -> bool {
+    pub(crate) fn is_counted(&self) -> bool {
         !self.retired && !self.is_roots
     }
 
@@ -102,6 +106,8 @@ pub(crate) struct Pools {
     slots: FxHashMap<Pool, usize>,
     /// The worker that a task left last: awake, and with warm data.
     warm: Option<WorkerKey>,
+    /// Caches of all workers.
+    pub(crate) caches: usize,
     /// Whole cores of the machine.
     cores: usize,
     /// Entries that are held for workers.
@@ -116,6 +122,7 @@ impl Pools {
             homes: KeyMap::default(),
             slots: FxHashMap::default(),
             warm: None,
+            caches: 0,
             cores,
             held: 0,
             next: 0,
@@ -152,11 +159,11 @@ impl Pools {
         &mut self,
         pool: &Pool,
         wanting: usize,
-        is_limited: bool,
+        (need, is_limited): (&Need, bool),
         actions: &mut Vec<Action>,
     ) -> Option<WorkerKey> {
         let is_fit = |worker: &Worker| worker.pool == *pool && worker.is_open();
-        let open = self.least_keeping(is_fit);
+        let open = self.least_keeping(is_fit, &need.near);
         let kept = open.map_or(Kept::Nothing, |open| self.workers[&open].keeps());
         if open.is_some() && kept == Kept::Nothing {
             return open;
@@ -183,7 +190,7 @@ impl Pools {
     ) -> Option<WorkerKey> {
         let keeps_nothing = |worker: &Worker| worker.parked.is_empty() && worker.is_idle();
         let is_fit = |worker: &Worker| worker.is_open() && keeps_nothing(worker);
-        let idle = self.least_keeping(|worker| worker.pool == *pool && is_fit(worker));
+        let idle = self.least_keeping(|worker| worker.pool == *pool && is_fit(worker), &[]);
         if idle.is_none() && self.starting(pool) == 0 {
             self.start(pool, actions);
         }
@@ -195,13 +202,14 @@ impl Pools {
         workers * self.slots.get(pool).copied().unwrap_or(1) >= tasks
     }
 
-    /// Of the workers of that kind the one that keeps the least; of equal ones the one that a task
-    /// left last, else the oldest.
-    fn least_keeping(&self, fits: impl Fn(&Worker) -> bool) -> Option<WorkerKey> {
+    /// Of the workers of that kind the one that keeps the fewest strands; of equal ones that with
+    /// the heaviest caches of those objects, then the one that a task left last, else the oldest.
+    fn least_keeping(&self, fits: impl Fn(&Worker) -> bool, near: &[Name]) -> Option<WorkerKey> {
         let warm = self
             .warm
             .and_then(|key| Some((key, self.workers.get(&key)?)));
         if let Some((key, worker)) = warm
+            && near.is_empty()
             && fits(worker)
             && worker.keeps() == Kept::Nothing
         {
@@ -210,9 +218,11 @@ impl Pools {
         let fitting = self.workers.iter().filter(|(_, worker)| fits(worker));
         let rank = |(key, worker): (&WorkerKey, &Worker)| {
             let is_cold = self.warm != Some(*key);
-            (worker.keeps(), worker.parked.len(), is_cold, *key)
+            let lightness = Reverse(worker.weight(near));
+            let (keeps, parked) = (worker.keeps(), worker.parked.len());
+            (keeps, lightness, parked, is_cold, *key)
         };
-        fitting.map(rank).min().map(|(_, _, _, key)| key)
+        fitting.map(rank).min().map(|(_, _, _, _, key)| key)
     }
 
     fn starting(&self, pool: &Pool) -> usize {
@@ -287,6 +297,7 @@ impl Pools {
                 parked: BTreeSet::new(),
                 timely: BTreeSet::new(),
                 held: BTreeSet::new(),
+                caches: FxHashMap::default(),
             },
         );
         actions.push(Action::StartWorker { worker, pool });
@@ -411,6 +422,7 @@ impl Pools {
         let Some(worker) = self.workers.remove(&worker) else {
             return Default::default();
         };
+        self.caches -= worker.caches.len();
         for task in &worker.parked {
             self.homes.remove(task);
         }

@@ -121,10 +121,9 @@ impl Node {
         wanting: usize,
         actions: &mut Vec<Action>,
     ) -> Option<WorkerKey> {
+        let suits = (&*ready.need, ready.is_limited);
         let Some(keeper) = self.pools.home(ready.attempt.task) else {
-            return self
-                .pools
-                .worker_for(pool, wanting, ready.is_limited, actions);
+            return self.pools.worker_for(pool, wanting, suits, actions);
         };
         if self.pools.has_free_slot(keeper) {
             return Some(keeper);
@@ -132,9 +131,7 @@ impl Node {
         if !self.may_move(now, ready) {
             return None;
         }
-        let worker = self
-            .pools
-            .worker_for(pool, wanting, ready.is_limited, actions)?;
+        let worker = self.pools.worker_for(pool, wanting, suits, actions)?;
         self.move_away(keeper, ready.attempt.task, actions);
         Some(worker)
     }

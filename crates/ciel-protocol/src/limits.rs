@@ -22,6 +22,9 @@ pub const DEFINITIONS_MAX: u32 = 1 << 12;
 /// Tasks that one worker process runs at once.
 pub const SLOTS_MAX: u32 = 1 << 10;
 
+/// Objects of one worker of which it is heeded that it keeps something made of them.
+pub const CACHES_MAX: usize = 256;
+
 /// Unfinished children of a strand that is not paused.
 pub const CHILDREN_MAX: u32 = 10_000;
 

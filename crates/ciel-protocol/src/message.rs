@@ -73,6 +73,7 @@ wire_message!(WorkerMessage, worker_message, {
     GiveBack "giveBack",
     Define "define",
     EndedInPlace "endedInPlace",
+    Caches "caches",
 });
 
 wire_message!(EngineMessage, engine_message, {

@@ -64,6 +64,7 @@ fn numbers_of_the_page_are_the_limits() {
             "DELIVERED_HANDLE_MIN",
             limits::DELIVERED_HANDLE_MIN as usize,
         ),
+        ("CACHES_MAX", limits::CACHES_MAX),
         ("CHILDREN_MAX", limits::CHILDREN_MAX as usize),
         ("EXCEPTION_BYTES_MAX", limits::EXCEPTION_BYTES_MAX),
         ("TRACEBACK_CALLS_MAX", limits::TRACEBACK_CALLS_MAX),

@@ -87,7 +87,7 @@ impl Connection {
         engine_messages::to_python(py, message, &self.received)
     }
 
-    fn append(&self, py: Python<'_>, message: &WorkerMessage) -> PyResult<()> {
+    pub(crate) fn append(&self, py: Python<'_>, message: &WorkerMessage) -> PyResult<()> {
         self.append_as(py, message, false)
     }
 

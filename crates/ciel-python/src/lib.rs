@@ -15,6 +15,7 @@
 //! with the engine a `RuntimeError`.
 
 mod arguments;
+mod caches;
 mod connection;
 mod counted;
 mod definitions;
@@ -58,6 +59,8 @@ mod native {
 
     #[pymodule_export]
     use crate::arguments::{packed_arguments, packed_with_places};
+    #[pymodule_export]
+    use crate::caches::tell_caches;
     #[pymodule_export]
     use crate::connection::Connection;
     #[pymodule_export]

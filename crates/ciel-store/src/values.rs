@@ -3,13 +3,23 @@
 //! It does not know where bytes are kept. Read next: `store`.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ciel_model::Digest;
 
 /// The name of an object, decided before it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectName(pub u128);
+
+impl ObjectName {
+    /// The object whose file has that path, as the store gives paths to other processes; none if it
+    /// can be the path of none.
+    pub fn of_path(path: &Path) -> Option<ObjectName> {
+        let name = path.file_name()?.to_str()?;
+        let number = u128::from_str_radix(name, 16).ok()?;
+        Some(ObjectName(number)).filter(|object| object.to_string() == name)
+    }
+}
 
 impl fmt::Display for ObjectName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,6 +6,7 @@
 //! the end.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 
 use ciel_engine::{Action, Attempt, Begun, Event, Reply};
 use ciel_graph::{Ahead, Assignment, Entry};
@@ -13,7 +14,7 @@ use ciel_model::{Handle, Micros, Pool, TaskKey, limits};
 use ciel_node::{AttemptKey, WorkerKey};
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{
-    Cancel, Define, Drop as Forget, EndedInPlace, EngineMessage, Hello, PoolPolicy, Start,
+    Caches, Cancel, Define, Drop as Forget, EndedInPlace, EngineMessage, Hello, PoolPolicy, Start,
     WorkerMessage,
 };
 use ciel_protocol::{WireMessage, limits as protocol};
@@ -303,6 +304,7 @@ impl Conversation {
             }
             Some(Kind::Define(define)) => return self.on_define(io, &define),
             Some(Kind::EndedInPlace(message)) => return self.on_ended_in_place(io, &message),
+            Some(Kind::Caches(message)) => return self.on_caches(io, &message),
             Some(Kind::Hello(_)) => return Err(breach("it sent hello twice")),
             Some(kind) => kind,
             None => return Err(breach("it sent a message without a kind")),
@@ -337,6 +339,24 @@ impl Conversation {
             let what = definition.label.as_deref().unwrap_or(UNNAMED);
             io.host.count_in_place(what, calls.count);
         }
+        Ok(())
+    }
+
+    /// The worker keeps something of objects beside its tasks, and of others no more. Paths that
+    /// are none of objects are ignored.
+    fn on_caches(&self, io: &mut Io<'_>, message: &Caches) -> Step {
+        if !self.features.caches {
+            return Err(breach("it sent `caches` without the feature \"caches\""));
+        }
+        let mut find = |path: &String| io.host.object_at(Path::new(path));
+        let held = message.held.iter().filter_map(&mut find).collect();
+        let dropped = message.dropped.iter().filter_map(&mut find);
+        let dropped = dropped.map(|(name, _)| name).collect();
+        io.host.tell(vec![Event::WorkerCaches {
+            worker: self.worker,
+            held,
+            dropped,
+        }]);
         Ok(())
     }
 

@@ -13,10 +13,12 @@ const BEGUN: &str = "begun";
 const LATER: &str = "later";
 const FILES: &str = "files";
 const STREAMS: &str = "streams";
+const CACHES: &str = "caches";
 
 /// What this engine can do beyond the plain protocol.
-pub(crate) const OFFERED: [&str; 11] = [
+pub(crate) const OFFERED: [&str; 12] = [
     PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD, UNWIND, BEGUN, LATER, FILES, STREAMS,
+    CACHES,
 ];
 
 /// What a worker and this engine both can do.
@@ -44,6 +46,8 @@ pub(crate) struct Features {
     pub(crate) files: bool,
     /// Outputs may be written, and inputs read, as streams.
     pub(crate) streams: bool,
+    /// The worker may say of which objects it keeps something.
+    pub(crate) caches: bool,
 }
 
 impl Features {
@@ -62,6 +66,7 @@ impl Features {
             later: names(LATER),
             files: names(FILES),
             streams: names(STREAMS),
+            caches: names(CACHES),
         }
     }
 }

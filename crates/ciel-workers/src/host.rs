@@ -118,6 +118,10 @@ pub trait Host {
     /// So many tasks of a function have ended in place, as calls of others.
     fn count_in_place(&mut self, what: &str, count: u64);
 
+    /// The object whose file has that path or had it, and its length in bytes; 0 if it is not there
+    /// any more. None if that is the path of no object.
+    fn object_at(&mut self, path: &Path) -> Option<(Name, u64)>;
+
     /// Memory of the worker's process, in bytes.
     fn resident_bytes(&mut self) -> u64;
 

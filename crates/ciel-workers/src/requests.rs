@@ -64,7 +64,8 @@ pub(crate) fn perform(turn: &mut Turn<'_>, task: &mut WorkerTask, kind: Kind) ->
         | Kind::Pong(_)
         | Kind::Define(_)
         | Kind::GiveBack(_)
-        | Kind::EndedInPlace(_) => {
+        | Kind::EndedInPlace(_)
+        | Kind::Caches(_) => {
             unreachable!("these are about the connection")
         }
     }

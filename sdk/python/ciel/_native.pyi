@@ -611,6 +611,12 @@ class Connection:
     ) -> None:
         """Ends the task well: keep 0 as hello said, 1 ready, 2 used up."""
 
+def tell_caches(connection: Connection, held: list[str], dropped: list[str]) -> None:
+    """Of which objects, by the paths of their files, the process keeps something from now on.
+
+    And of which it keeps nothing any more.
+    """
+
 @final
 class OrderedFile:
     """One handle of a file that threads write in a mode of its own; see `_ordered_files.py`.

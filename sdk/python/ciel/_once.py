@@ -2,8 +2,9 @@
 
 A value belongs to the process, not to the task that happens to make it: `make` runs outside of any
 task, what it prints is talk, and nothing about it is recorded. Values are dropped when memory is
-short. This module knows neither the engine nor how a worker gives turns. Read next:
-`_worker_process.py`, which calls `relieve`.
+short. The engine is told of which inputs there are values, so that tasks that name these come here.
+This module knows neither the engine nor how a worker gives turns. Read next: `_worker_process.py`,
+which calls `relieve`.
 """
 
 from __future__ import annotations
@@ -48,10 +49,14 @@ _MISSING: Any = object()
 class Once(Definition, Generic[T]):
     """A value that is made at its first use in a process; calling it returns the value."""
 
-    def __init__(self, make: Callable[[], T]) -> None:
-        """Makes nothing yet; raises TypeError if `make` cannot be called without arguments."""
+    def __init__(self, make: Callable[[], T], origin: str | None = None) -> None:
+        """Makes nothing yet; `origin` is the file of the input that the value is made of.
+
+        Raises TypeError if `make` cannot be called without arguments.
+        """
         _check(make)
         self.function = make
+        self.origin = origin
         self.__doc__ = make.__doc__
         self._value: Any = _MISSING
         self._key = b""
@@ -77,7 +82,9 @@ class Once(Definition, Generic[T]):
     def drop(self) -> None:
         """Drops the value of this process, such as a broken connection; the next call makes it."""
         self._value = _MISSING
-        _kept.pop(self, None)
+        with _keeping:
+            if _kept.pop(self, self) is not self:
+                _count_origin(self.origin, -1)
 
     def _made(self) -> Any:
         if self._maker == threading.get_ident():
@@ -149,8 +156,8 @@ def _value_of(make: Callable[[Any], Any], given: Future[Any]) -> Any:
     found = _of_input.get(key)
     if found is None:
         _check_takes(make, (None,), "cannot be called with the value of the input alone")
-        value = given.result()
-        found = Once(lambda: make(value))
+        value, known = given.result(), given._known
+        found = Once(lambda: make(value), known.path if type(known) is File else None)
         found()
         _of_input[key] = found
     return found()
@@ -171,7 +178,10 @@ def _identity(given: Future[Any]) -> Hashable:
 _kept: OrderedDict[Once[Any], None] = OrderedDict()
 """What has a value, the least recently used first."""
 
-_keeping = threading.Lock()
+_keeping = threading.RLock()
+_origins: dict[str, int] = {}
+"""The files of which values were made, with the number of values that are kept."""
+
 _adopted: WeakValueDictionary[bytes, Once[Any]] = WeakValueDictionary()
 
 
@@ -189,9 +199,24 @@ def _keep(one: Once[Any]) -> None:
         _kept.move_to_end(one)
     except KeyError:
         with _keeping:
+            if one not in _kept:
+                _count_origin(one.origin, 1)
             _kept[one] = None
             while len(_kept) > VALUES_MAX:
                 next(iter(_kept)).drop()
+
+
+def _count_origin(path: str | None, by: int) -> None:
+    """So many more values are made of that file; the engine hears of the first and of the last."""
+    if path is None:
+        return
+    before = _origins.pop(path, 0)
+    if before + by:
+        _origins[path] = before + by
+    if not before:
+        _process.tell([path], [])
+    elif not before + by:
+        _process.tell([], [path])
 
 
 class _Looked:
@@ -265,7 +290,7 @@ def _adopt(key: bytes, make: Callable[[], Any]) -> Once[Any]:
 def _apart() -> Iterator[None]:
     """The code inside belongs to no task of this thread, and its prints are no output of one."""
     strand, making = here.strand, here.making
-    with _prints.redirected(strand is not None):
+    with _process.redirected(strand is not None):
         here.strand, here.making = None, True
         try:
             yield
@@ -273,10 +298,15 @@ def _apart() -> Iterator[None]:
             here.strand, here.making = strand, making
 
 
-class _Prints:
-    """What becomes of prints; `redirect` is that of a worker, if this process is one."""
+def _untold(held: list[str], dropped: list[str]) -> None:
+    """Nobody places tasks by what a process keeps that is no worker."""
+
+
+class _Process:
+    """What becomes of prints, and who is told of files; both are those of a worker in a worker."""
 
     redirect: Callable[[], AbstractContextManager[Any]] | None = None
+    tell: Callable[[list[str], list[str]], None] = staticmethod(_untold)
 
     def redirected(self, in_task: bool) -> AbstractContextManager[Any]:
         """Prints inside go to standard error, except in a program outside of tasks."""
@@ -285,9 +315,16 @@ class _Prints:
         return redirect_stdout(sys.stderr) if in_task else nullcontext()
 
 
-_prints = _Prints()
+_process = _Process()
 
 
-def install(redirect: Callable[[], AbstractContextManager[Any]]) -> None:
-    """This process is a worker, in which `redirect` sends prints to standard error."""
-    _prints.redirect = redirect
+def install(
+    redirect: Callable[[], AbstractContextManager[Any]],
+    tell: Callable[[list[str], list[str]], None],
+) -> None:
+    """This process is a worker, in which `redirect` sends prints to standard error.
+
+    `tell` hears of which files of inputs there are values from now on, and of which none any more.
+    """
+    _process.redirect = redirect
+    _process.tell = tell

@@ -394,6 +394,10 @@ class WorkerProcess:
         with suppress(WaitError), no_event_loop():
             strand.block([], WAIT_ALL, None)
 
+    def tell_caches(self, held: list[str], dropped: list[str]) -> None:
+        """Tells the engine of which files of objects this process keeps something."""
+        _native.tell_caches(self.connection, held, dropped)
+
     @contextmanager
     def apart(self) -> Iterator[None]:
         """What this thread prints inside is no output of its task, but standard error.
@@ -570,6 +574,6 @@ def install(process: WorkerProcess) -> None:
     signal.signal(signal.SIGUSR2, process.on_interrupt)
     process.state.install()
     _audit.install(process)
-    _once.install(process.apart)
+    _once.install(process.apart, process.tell_caches)
     os._exit = process.exit
     os.register_at_fork(after_in_child=process.on_forked)

@@ -30,6 +30,7 @@ FEATURES = [
     "later",
     "files",
     "streams",
+    "caches",
 ]
 
 

@@ -352,3 +352,59 @@ def mistaken(values: ciel.Future[list[int]]) -> Any:
 def test_function_that_does_not_take_the_input_is_refused() -> None:
     with pytest.raises(TypeError, match="no_arguments cannot be called with the value"):
         testing.run(lambda: mistaken.spawn(numbers.spawn(3)).result())
+
+
+BLOCKS = """
+import time
+from pathlib import Path
+import ciel
+
+def decode(block):
+    with open("decoded", "a") as file:
+        file.write(f"{block[0]}\\n")
+    return list(block)
+
+@ciel.task
+def nearest(block: ciel.Future[bytes], number, round, centre):
+    Path(f"{round}-{number}").touch()
+    until = time.monotonic() + 30
+    while not Path(f"{round}-{number ^ 1}").exists():  # so no worker is much quicker
+        assert time.monotonic() < until
+        time.sleep(0.001)
+    return min(abs(number - centre) for number in ciel.once(decode, block))
+
+def main():
+    blocks = [ciel.put(bytes([number]) * 200_000) for number in range(4)]
+    centre = 0
+    for round in range(5):
+        found = [nearest.spawn(block, i, round, centre) for i, block in enumerate(blocks)]
+        centre += sum(ciel.gather(found))
+    return centre
+"""
+
+
+def test_each_block_of_an_iterative_job_is_decoded_about_once(tmp_path: Path) -> None:
+    """Each round had given each block to whichever worker was free, until both had decoded it.
+
+    A block is decoded again when its worker is busy and another one has nothing else to do. Here
+    tasks go in pairs, so that is rare: it is when the second pair of a round comes late.
+    """
+    assert jobs.run(tmp_path, BLOCKS, options=("-j2",)).value == 2814
+    decoded = (tmp_path / "decoded").read_text("utf-8").split()
+    assert set(decoded) == {"0", "1", "2", "3"}
+    assert len(decoded) <= 4 + 2, decoded
+
+
+def test_engine_hears_of_the_first_and_of_the_last_value_of_a_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[tuple[list[str], list[str]]] = []
+    monkeypatch.setattr(_once._process, "tell", lambda *files: told.append(files))
+    first, second = _once.Once(object, "/a"), _once.Once(object, "/a")
+    first(), second(), first(), value()
+    assert told == [(["/a"], [])]
+    first.drop()
+    first.drop()
+    assert told == [(["/a"], [])]
+    second.drop()
+    assert told == [(["/a"], []), ([], ["/a"])]

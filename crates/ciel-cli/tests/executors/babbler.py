@@ -93,12 +93,13 @@ BABBLE = {
     "define": lambda chance: {
         "id": some_number(chance), "executor": NAME, "outputs": chance.choice([0, 1, 3, 1 << 31])},
     "giveBack": lambda chance: {"tags": some_handles(chance)},
+    "caches": lambda chance: {"held": ["/etc/passwd"], "dropped": [""]},
     "pong": lambda chance: {},
     "hello": lambda chance: {"protocol": 2},
 }
 
 
-send({"hello": {"protocol": 2, "executor": NAME, "features": ["parked"],
+send({"hello": {"protocol": 2, "executor": NAME, "features": ["parked", "caches"],
                 "pool": {"reuse": True, "parkedStrandsMax": 10}}})
 for line in SOCKET.makefile("r", encoding="utf-8"):
     message = json.loads(line)

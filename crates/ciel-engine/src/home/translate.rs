@@ -60,6 +60,7 @@ pub(super) fn translate(
             label,
             replay_us,
             is_root,
+            near,
             ..
         } => ToSite::Offer(Offer {
             attempt,
@@ -70,6 +71,7 @@ pub(super) fn translate(
             is_root,
             is_limited: descriptor.options.is_limited(),
             begun_in: None,
+            near,
         }),
         Action::Relabel { label, .. } => ToSite::Relabel { attempt, label },
         Action::Withdraw { .. } => ToSite::Withdraw { attempt },

@@ -267,6 +267,7 @@ fn offered(offer: Offer) -> node::Event {
         resumed: offer.replay_us,
         is_root: offer.is_root,
         is_limited: offer.is_limited,
+        near: offer.near,
     }
 }
 

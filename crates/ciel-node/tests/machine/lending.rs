@@ -217,5 +217,6 @@ fn root() -> Event {
         resumed: None,
         is_root: true,
         is_limited: false,
+        near: Box::default(),
     }
 }

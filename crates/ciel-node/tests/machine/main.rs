@@ -2,6 +2,7 @@
 
 #![allow(missing_docs)]
 
+mod caches;
 mod lending;
 mod workers;
 mod world;

@@ -52,6 +52,7 @@ impl World {
             resumed: None,
             is_root: false,
             is_limited: false,
+            near: Box::default(),
         }
     }
 
@@ -73,6 +74,7 @@ impl World {
             resumed: Some(replay_us),
             is_root: false,
             is_limited: false,
+            near: Box::default(),
         })
     }
 
@@ -85,6 +87,7 @@ impl World {
             resumed: Some(u64::MAX),
             is_root: false,
             is_limited: false,
+            near: Box::default(),
         })
     }
 
@@ -97,6 +100,7 @@ impl World {
             resumed,
             is_root: true,
             is_limited: false,
+            near: Box::default(),
         })
     }
 

@@ -3,13 +3,13 @@
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WorkerMessage {
     /// The task that speaks: the tag of its start. 0 in messages about the connection: hello, pong,
-    /// define and give_back.
+    /// define, give_back, ended_in_place and caches.
     #[prost(uint32, tag = "1")]
     pub tag: u32,
     /// The kind of message. A message without one is an error.
     #[prost(
         oneof = "worker_message::Kind",
-        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20"
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21"
     )]
     pub kind: ::core::option::Option<worker_message::Kind>,
 }
@@ -75,6 +75,9 @@ pub mod worker_message {
         /// Counts children that ended without being spawned.
         #[prost(message, tag = "20")]
         EndedInPlace(super::EndedInPlace),
+        /// Says of which objects the worker keeps what it has made of them.
+        #[prost(message, tag = "21")]
+        Caches(super::Caches),
     }
 }
 /// One message from the engine to a worker.
@@ -997,6 +1000,18 @@ pub struct Calls {
     /// How many there were.
     #[prost(uint64, tag = "2")]
     pub count: u64,
+}
+/// Says of which objects the worker keeps what it has made of them, such as a decoded copy, beyond the
+/// task that has made it. A task that takes such an object as a reference begins in this worker rather
+/// than in another one, if both are free. Not allowed without the feature "caches".
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Caches {
+    /// Concrete.path of each object of which it keeps something from now on; others are ignored.
+    #[prost(string, repeated, tag = "1")]
+    pub held: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The same of each object of which it keeps nothing any more.
+    #[prost(string, repeated, tag = "2")]
+    pub dropped: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Answer to a ping.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

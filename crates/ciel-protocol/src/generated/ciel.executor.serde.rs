@@ -744,6 +744,114 @@ impl<'de> serde::Deserialize<'de> for BlockOn {
         deserializer.deserialize_struct("ciel.executor.BlockOn", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for Caches {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.held.is_empty() {
+            len += 1;
+        }
+        if !self.dropped.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.Caches", len)?;
+        if !self.held.is_empty() {
+            struct_ser.serialize_field("held", &self.held)?;
+        }
+        if !self.dropped.is_empty() {
+            struct_ser.serialize_field("dropped", &self.dropped)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Caches {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "held",
+            "dropped",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Held,
+            Dropped,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "held" => Ok(GeneratedField::Held),
+                            "dropped" => Ok(GeneratedField::Dropped),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Caches;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.Caches")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Caches, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut held__ = None;
+                let mut dropped__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Held => {
+                            if held__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("held"));
+                            }
+                            held__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Dropped => {
+                            if dropped__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("dropped"));
+                            }
+                            dropped__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Caches {
+                    held: held__.unwrap_or_default(),
+                    dropped: dropped__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.Caches", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Calls {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -8492,6 +8600,9 @@ impl serde::Serialize for WorkerMessage {
                 worker_message::Kind::EndedInPlace(v) => {
                     struct_ser.serialize_field("endedInPlace", v)?;
                 }
+                worker_message::Kind::Caches(v) => {
+                    struct_ser.serialize_field("caches", v)?;
+                }
             }
         }
         struct_ser.end()
@@ -8531,6 +8642,7 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
             "define",
             "ended_in_place",
             "endedInPlace",
+            "caches",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -8555,6 +8667,7 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
             GiveBack,
             Define,
             EndedInPlace,
+            Caches,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -8596,6 +8709,7 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
                             "giveBack" | "give_back" => Ok(GeneratedField::GiveBack),
                             "define" => Ok(GeneratedField::Define),
                             "endedInPlace" | "ended_in_place" => Ok(GeneratedField::EndedInPlace),
+                            "caches" => Ok(GeneratedField::Caches),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -8758,6 +8872,13 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
                                 return Err(serde::de::Error::duplicate_field("endedInPlace"));
                             }
                             kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::EndedInPlace)
+;
+                        }
+                        GeneratedField::Caches => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("caches"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Caches)
 ;
                         }
                     }

@@ -11,6 +11,7 @@ use ciel_engine::{Caller, Event, Reply};
 use ciel_graph::{Assignment, Output, StreamInput};
 use ciel_model::{Audit, Content, Digest, Failure, Form, Handle, Hasher, Label, Name, TaskKey};
 use ciel_node::{AttemptKey, WorkerKey};
+use ciel_store::ObjectName;
 use ciel_workers::{Callee, Failed, Found, Host, Json, Scratch};
 
 use super::Workers;
@@ -148,6 +149,12 @@ impl Host for WorkerHost<'_> {
 
     fn count_in_place(&mut self, what: &str, count: u64) {
         self.engine().lock().count_in_place(what, count);
+    }
+
+    fn object_at(&mut self, path: &Path) -> Option<(Name, u64)> {
+        let name = ObjectName::of_path(path)?;
+        let location = self.engine().objects.location(name);
+        Some((Name(name.0), location.map_or(0, |it| it.length)))
     }
 
     fn resident_bytes(&mut self) -> u64 {

@@ -5,7 +5,7 @@ use ciel_graph as graph;
 use ciel_model::TaskKey;
 use ciel_node::{AttemptKey, Slot, WorkerKey};
 use ciel_protocol::wire::{
-    Calls, EndedInPlace, GiveBack, Pong, WorkerMessage, worker_message::Kind,
+    Caches, Calls, EndedInPlace, GiveBack, Pong, WorkerMessage, worker_message::Kind,
 };
 use ciel_protocol::{Decoder, Framing, encode};
 use ciel_workers::Input;
@@ -96,6 +96,7 @@ fn about_the_connection() -> BoxedStrategy<Kind> {
         }
         .into()),
         1 => Just(Pong::default().into()),
+        1 => Just(Caches { held: vec!["/etc/passwd".to_string()], dropped: vec![] }.into()),
     ]
     .boxed()
 }

@@ -5,7 +5,7 @@
 
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{
-    Calls, Define, EndedInPlace, GiveBack, Hello, Options, Pong, PoolPolicy, Purity,
+    Caches, Calls, Define, EndedInPlace, GiveBack, Hello, Options, Pong, PoolPolicy, Purity,
 };
 
 use super::messages::*;
@@ -270,6 +270,32 @@ fn children_that_ended_in_place_are_counted_by_function() {
     );
     let seen = world.send(0, calls(6, 1));
     assert!(seen.contains("definition 6"), "{seen}");
+}
+
+#[test]
+fn caches_are_told_by_the_paths_of_objects_and_other_paths_are_ignored() {
+    let mut hello = hello();
+    hello.features.push("caches".to_string());
+    let mut world = World::running(hello);
+    world.machines.files.insert("/o/a".into(), "four".into());
+    world.machines.files.insert("/o/b".into(), "three".into());
+    let caches = |held: &[&str], dropped: &[&str]| Caches {
+        held: held.iter().map(ToString::to_string).collect(),
+        dropped: dropped.iter().map(ToString::to_string).collect(),
+    };
+    let seen = world.send(0, caches(&["/o/a", "/etc/passwd"], &["/o/b", ""]));
+    let (four, five) = (ciel_model::Name(4), ciel_model::Name(5));
+    assert_eq!(
+        seen,
+        format!("[caches {:?}, not {:?}]", [(four, 4)], [five])
+    );
+}
+
+#[test]
+fn caches_without_the_feature_end_the_conversation() {
+    let mut world = World::running(hello());
+    let seen = world.send(0, Caches::default());
+    assert!(seen.contains("without the feature \"caches\""), "{seen}");
 }
 
 #[test]

@@ -20,6 +20,9 @@ pub fn of_event(event: &Event) -> Option<String> {
         Event::WorkerReady { .. } => return Some("[ready]".to_string()),
         Event::WorkerRetired { .. } => return Some("[retired]".to_string()),
         Event::WorkerGone { .. } => return Some("[gone]".to_string()),
+        Event::WorkerCaches { held, dropped, .. } => {
+            return Some(format!("[caches {held:?}, not {dropped:?}]"));
+        }
         Event::PrefetchReturned { attempts, .. } => {
             return Some(format!("[{} returned]", attempts.len()));
         }

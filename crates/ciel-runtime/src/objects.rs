@@ -205,6 +205,23 @@ pub(crate) fn has_changed_since(engine: &Engine, content: &Content, since: Since
     }
 }
 
+/// Whether the file of an object has other bytes than it had, rather than none. That is heeded, so
+/// the machines must be free.
+pub(crate) fn is_overwritten(engine: &Engine, content: &Content) -> bool {
+    use StoreError::{ChangedObject, DamagedObject};
+    match whole_path(engine, content) {
+        Err(
+            trouble @ ObjectError::Store(
+                ChangedObject { .. } | DamagedObject { found: Some(_), .. },
+            ),
+        ) => {
+            trouble.heed(engine);
+            true
+        }
+        _ => false,
+    }
+}
+
 /// A value of a script as JSON, which every language reads.
 pub(crate) enum Json {
     /// Short text.

@@ -141,6 +141,9 @@ pub trait Host {
     /// The store's.
     fn adopt(&mut self, task: &Label, name: Name, path: &Path, repeated: bool) -> Failed<Content>;
 
+    /// Whether somebody has written to the file of an object, which is recomputed for others then.
+    fn is_overwritten(&mut self, content: &Content) -> bool;
+
     /// Where a process reads an object of the store.
     ///
     /// # Errors

@@ -16,13 +16,13 @@ use ciel_protocol::wire::reference::State;
 use ciel_protocol::wire::{Future, Reference, Resume};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::failures;
 use crate::files::{Files, Opened, Purpose};
 use crate::host::{Failed, Found, Host, Json};
 use crate::io::{Effect, Overdrawn, Show};
 use crate::lines::Lines;
 use crate::objects::{self, concrete, data};
 use crate::open_requests::OpenRequests;
+use crate::{failures, limits};
 
 /// A task in a worker.
 pub(crate) struct WorkerTask {
@@ -33,6 +33,8 @@ pub(crate) struct WorkerTask {
     pub(crate) files: Files,
     /// Handles whose objects the worker has received.
     pub(crate) resolved: FxHashSet<Handle>,
+    /// Files that the worker has received, the first [`limits::MAPPED_MAX`] of them.
+    mapped: Vec<(Handle, Content)>,
     /// Requests to be answered when what they are about is resolved.
     watches: FxHashMap<Handle, Vec<u32>>,
     /// What the task reads while it is written, and has not waited for.
@@ -67,6 +69,7 @@ impl WorkerTask {
             assignment,
             tag,
             resolved: FxHashSet::default(),
+            mapped: Vec::new(),
             watches: FxHashMap::default(),
             shown: BTreeSet::new(),
             requests: OpenRequests::default(),
@@ -189,6 +192,7 @@ impl WorkerTask {
             Resolution::Ready { value, .. } => {
                 let references = value.references.iter().map(|handle| handle.0);
                 let references = references.collect();
+                self.note_mapped(handle, &value.content);
                 self.object(host, &value.form, value.content, references)?
             }
         };
@@ -199,6 +203,32 @@ impl WorkerTask {
             handle: handle.0,
             state: Some(state),
         })
+    }
+
+    fn note_mapped(&mut self, handle: Handle, content: &Content) {
+        if matches!(content, Content::File { .. }) && self.mapped.len() < limits::MAPPED_MAX {
+            self.mapped.push((handle, content.clone()));
+        }
+    }
+
+    /// What the worker maps must stay as it is: others read it, too.
+    ///
+    /// # Errors
+    /// It was written to while the task ran.
+    pub(crate) fn check_mapped(&self, host: &mut dyn Host) -> Failed<()> {
+        let mut mapped = self.mapped.iter();
+        let Some((handle, _)) = mapped.find(|(_, content)| host.is_overwritten(content)) else {
+            return Ok(());
+        };
+        let inputs = self.assignment.descriptor.inputs.len();
+        let what = match (handle.0 as usize) < inputs {
+            true => format!("its input {}", handle.0 + 1),
+            false => "a value that it read".to_string(),
+        };
+        let message =
+            format!("{what} was overwritten while it ran, by it or by another task that reads it");
+        let hint = "the file of a result must stay as it is: change a copy";
+        Err(self.refuse(Refused::new(message).hint(hint)))
     }
 
     /// The unresolved stream that an input is.

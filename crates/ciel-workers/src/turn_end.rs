@@ -27,6 +27,7 @@ pub(crate) fn exit(
     message: wire::Exit,
 ) -> Failed<Outcome> {
     begun::check_end(task)?;
+    task.check_mapped(turn.host)?;
     let count = task.assignment.descriptor.outputs;
     let mut outputs: Vec<Option<Output>> = (0..count).map(|_| None).collect();
     for given in message.outputs {

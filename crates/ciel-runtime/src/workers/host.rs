@@ -180,6 +180,10 @@ impl Host for WorkerHost<'_> {
         self.stored(task, content)
     }
 
+    fn is_overwritten(&mut self, content: &Content) -> bool {
+        objects::is_overwritten(self.engine(), content)
+    }
+
     fn share(&mut self, task: &Label, content: &Content) -> Failed<PathBuf> {
         let path = objects::whole_path(self.engine(), content);
         self.stored(task, path)

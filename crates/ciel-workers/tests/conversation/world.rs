@@ -3,7 +3,7 @@
 //! The engine is the real one, the store is a map. What a conversation does is put into words: what
 //! it tells the engine as `[failed: …]`, and each of its effects. Read next: `messages`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,6 +51,8 @@ pub struct Machines {
     /// Memory of each worker's process, in bytes.
     pub memory: u64,
     pub files: BTreeMap<PathBuf, Bytes>,
+    /// Objects whose files somebody has written to.
+    pub overwritten: BTreeSet<Name>,
     tag: u32,
     stops: u64,
     /// Tasks that ended in place, by function.
@@ -112,6 +114,12 @@ impl Host for Machines {
         for event in events {
             self.ask(event, Caller::Nobody);
         }
+    }
+
+    fn is_overwritten(&mut self, content: &Content) -> bool {
+        content
+            .file()
+            .is_some_and(|(name, _)| self.overwritten.contains(&name))
     }
 
     fn object_at(&mut self, path: &Path) -> Option<(Name, u64)> {
@@ -410,6 +418,7 @@ impl World {
             started: Vec::new(),
             memory: 0,
             files: BTreeMap::new(),
+            overwritten: BTreeSet::new(),
             tag: 0,
             stops: 0,
             in_place: BTreeMap::new(),

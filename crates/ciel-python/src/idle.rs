@@ -41,8 +41,8 @@ impl MappedIdleCores {
         IdleCores::from_bits(self.shared().load(Ordering::Relaxed))
     }
 
-    /// Claims at most so many cores, as [`Claim::look`] says; whether some are claimed now.
-    pub fn claim(&self, claim: &mut Claim, cores_max: u32, before: usize) -> bool {
+    /// Claims at most so many cores, as [`Claim::look`] says.
+    pub fn claim(&self, claim: &mut Claim, cores_max: u32, before: usize) {
         let seen = self.now();
         if let Some((after, cores)) = claim.look(seen, cores_max, before) {
             let (seen, after) = (seen.to_bits(), after.to_bits());
@@ -53,7 +53,6 @@ impl MappedIdleCores {
                 claim.take(cores);
             }
         }
-        claim.cores() > 0
     }
 
     /// There are no tasks for what is claimed.

@@ -18,6 +18,9 @@ const RANGE_BYTES_MAX: usize = 64 << 10;
 /// Children that a strand keeps, at most: with more of them, all become tasks.
 pub const KEPT_MAX: usize = 1024;
 
+/// Beats until a worker claims a core again, after it has made a strand wait for one.
+const RESTS: u32 = 2;
+
 /// Levels among which the first one with children that have not begun is looked for.
 const LOOKED_AT_MAX: usize = 16;
 
@@ -27,6 +30,10 @@ pub struct Levels {
     levels: VecDeque<Level>,
     /// Children of all levels that are kept and have not begun.
     fresh: usize,
+    /// Beats so far.
+    beats: u32,
+    /// Beats during which no core is claimed: a strand has just begun to wait for the last one.
+    rests: u32,
     /// Children that ended in place and were not counted yet.
     ended: Ended,
 }
@@ -77,6 +84,8 @@ pub struct Child {
     pub handle: u32,
     /// The line of the spawn.
     pub line: u32,
+    /// Beats of the levels until it was kept, which they note.
+    pub beats: u32,
 }
 
 #[derive(Default)]
@@ -103,7 +112,7 @@ struct Inside {
 impl Levels {
     /// The innermost strand keeps a child. `tag` is that of its task, 0 if it is none. Returns how
     /// many it keeps.
-    pub fn keep(&mut self, tag: u32, child: Child) -> usize {
+    pub fn keep(&mut self, tag: u32, mut child: Child) -> usize {
         if tag != 0 && !self.is_task(tag) {
             self.forget();
             self.levels.push_back(Level {
@@ -114,6 +123,7 @@ impl Levels {
         let Some(level) = self.levels.back_mut() else {
             return 0;
         };
+        child.beats = self.beats;
         level.pending.push_back(child);
         self.fresh += 1;
         level.pending.len()
@@ -233,16 +243,24 @@ impl Levels {
     }
 
     /// Strands that have to become tasks before one of the children that are kept can, as far as
-    /// that is looked for.
-    pub fn before_pending(&self) -> usize {
-        let has_fresh = |level: &Level| level.pending.len() > usize::from(level.inside.is_some());
-        let mut levels = self.levels.iter().take(LOOKED_AT_MAX);
-        levels.position(has_fresh).unwrap_or(LOOKED_AT_MAX)
+    /// that is looked for. `None` if that child has not been kept for a whole beat: then it may be
+    /// short, as what runs beside it may be, and a strand that waits costs more. Also `None` at the
+    /// beat after a strand began to wait with children for a core, which others have the next time.
+    pub fn before_pending(&self) -> Option<usize> {
+        let levels = self.levels.iter().take(LOOKED_AT_MAX).enumerate();
+        let mut fresh = levels.filter_map(|(before, level)| Some((before, level.first_fresh()?)));
+        let (before, is_old) = match fresh.next() {
+            Some((before, first)) => (before, self.beats.wrapping_sub(first.beats) >= 2),
+            None => (LOOKED_AT_MAX, self.fresh > 0),
+        };
+        (is_old && self.rests == 0).then_some(before)
     }
 
     /// Counts a beat. Whether what runs in place of the outermost strand has done so for more than
     /// `beats_max`, and has to become a task.
     pub fn beat(&mut self, beats_max: u32) -> bool {
+        self.beats = self.beats.wrapping_add(1);
+        self.rests = self.rests.saturating_sub(1);
         let inside = self
             .levels
             .front_mut()
@@ -271,7 +289,11 @@ impl Levels {
         let Some(inside) = level.inside.take() else {
             return self.take(tag, count_max, None);
         };
+        let pending = self.fresh;
         let mut messages = self.take(tag, usize::MAX, Some(inside.handle));
+        if self.fresh < pending {
+            self.rests = RESTS;
+        }
         messages.push(WorkerMessage::about(tag, inside.block()));
         self.levels.pop_front();
         messages
@@ -288,6 +310,14 @@ impl Levels {
 }
 
 impl Level {
+    /// The oldest child that has not begun.
+    fn first_fresh(&self) -> Option<&Child> {
+        let begun = self.inside.as_ref().map(|inside| inside.handle);
+        self.pending
+            .iter()
+            .find(|child| Some(child.handle) != begun)
+    }
+
     /// Handles ascend; mostly the first child is asked for, or the last one.
     fn place_of(&self, handle: u32) -> Option<usize> {
         let is_it = |child: &Child| child.handle == handle;

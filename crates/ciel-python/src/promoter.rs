@@ -135,6 +135,7 @@ impl Promoter {
             action,
             handle,
             line,
+            beats: 0,
         };
         Ok(self.keep_child(tag, child))
     }
@@ -369,21 +370,20 @@ impl Shared {
     }
 
     /// Whether idle cores wait for children that are kept. A claim lasts until some of them are
-    /// tasks, or none are left: what runs in place may have to become one first.
+    /// tasks, or none are left that are worth one: what runs in place may have to become one first.
     fn is_wanted(&self, kept: &mut Kept) -> bool {
         let pending = kept.levels.pending();
-        match &self.idle_cores {
-            None => pending > 0,
-            Some(idle) if pending == 0 => {
-                idle.give_back(&mut kept.claim);
-                false
-            }
-            Some(idle) => {
+        let Some(idle) = &self.idle_cores else {
+            return pending > 0;
+        };
+        match kept.levels.before_pending() {
+            None => idle.give_back(&mut kept.claim),
+            Some(before) => {
                 let cores_max = u32::try_from(pending.div_ceil(PROMOTED_MAX));
-                let before = kept.levels.before_pending();
-                idle.claim(&mut kept.claim, cores_max.unwrap_or(u32::MAX), before)
+                idle.claim(&mut kept.claim, cores_max.unwrap_or(u32::MAX), before);
             }
         }
+        kept.claim.cores() > 0
     }
 
     /// The tag of the task of that name, which has begun, if its start has come.

@@ -168,6 +168,7 @@ fn keep(
         action: spawner.action,
         handle: spawner.handle,
         line: known.line,
+        beats: 0,
     };
     stack.promoter.get().keep_child(spawner.tag, child);
     stack.count(py);

@@ -12,8 +12,8 @@ use ciel_model::Handle;
 /// The right half of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Right {
-    /// A call of so many halvings, which has not begun.
-    Kept(u32),
+    /// A call of so many halvings, which has not begun, and which one of all it is.
+    Kept(u32, u64),
     /// A task.
     Promoted(Handle),
     /// It has begun, or ended.
@@ -52,6 +52,8 @@ pub(super) struct Strand {
     next: Option<u32>,
     levels: VecDeque<Right>,
     handles: u32,
+    /// Calls so far.
+    calls: u64,
 }
 
 impl Strand {
@@ -61,6 +63,7 @@ impl Strand {
             next: Some(halvings),
             levels: VecDeque::new(),
             handles: 0,
+            calls: 0,
         }
     }
 
@@ -71,7 +74,7 @@ impl Strand {
         }
         while let Some(right) = self.levels.back_mut() {
             match std::mem::replace(right, Right::Taken) {
-                Right::Kept(halvings) => return self.descend(halvings),
+                Right::Kept(halvings, _) => return self.descend(halvings),
                 Right::Promoted(handle) => return Move::Wait(handle),
                 Right::Taken => drop(self.levels.pop_back()),
             }
@@ -80,7 +83,11 @@ impl Strand {
     }
 
     fn descend(&mut self, halvings: u32) -> Move {
-        self.levels.extend((0..halvings).rev().map(Right::Kept));
+        let first = self.calls;
+        self.calls += u64::from(halvings);
+        let kept = (0..halvings).rev().zip(first..);
+        self.levels
+            .extend(kept.map(|(halvings, number)| Right::Kept(halvings, number)));
         Move::Work {
             spawns: 2 * halvings,
         }
@@ -93,14 +100,27 @@ impl Strand {
 
     /// Children that it keeps and that have not begun.
     pub(super) fn pending(&self) -> usize {
-        let is_kept = |right: &&Right| matches!(right, Right::Kept(_));
+        let is_kept = |right: &&Right| matches!(right, Right::Kept(..));
         self.levels.iter().filter(is_kept).count()
     }
 
     /// Strands that have to become tasks before one of the children that it keeps can.
     pub(super) fn before_pending(&self) -> usize {
-        let is_kept = |right: &Right| matches!(right, Right::Kept(_));
+        let is_kept = |right: &Right| matches!(right, Right::Kept(..));
         self.levels.iter().position(is_kept).unwrap_or(0)
+    }
+
+    /// Calls so far.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// Which one of all calls the first child is that it keeps.
+    pub(super) fn first_pending(&self) -> Option<u64> {
+        self.levels.iter().find_map(|right| match right {
+            Right::Kept(_, number) => Some(*number),
+            Right::Promoted(_) | Right::Taken => None,
+        })
     }
 
     /// Makes tasks of what runs in place of it, and of its other half.
@@ -109,7 +129,7 @@ impl Strand {
         let mut right = levels.pop_front().expect("something runs in place of it");
         let handle = self.take_handle();
         let mut other = None;
-        if let Right::Kept(halvings) = right {
+        if let Right::Kept(halvings, _) = right {
             let promoted = self.take_handle();
             other = Some((promoted, halvings));
             right = Right::Promoted(promoted);
@@ -119,6 +139,7 @@ impl Strand {
             next: None,
             levels,
             handles: 0,
+            calls: self.calls,
         };
         Promoted {
             child,

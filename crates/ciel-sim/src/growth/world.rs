@@ -56,6 +56,10 @@ struct Running {
     task: Task,
     /// Beats since that runs which runs in place of it.
     beats: u32,
+    /// Calls until the last beat.
+    calls: u64,
+    /// It claims no core before that, because it has just served one.
+    rests_until: u64,
     /// It has asked for a result and has no answer.
     asks: bool,
 }
@@ -287,7 +291,7 @@ impl<'a> World<'a> {
 
     /// A strand waits; its worker is free.
     fn park(&mut self, worker: WorkerKey) {
-        self.is_wanted(worker, 0, 0);
+        self.is_wanted(worker, 0, None);
         let it = self.worker(worker);
         it.ahead.clear();
         if let Some(running) = it.running.take() {
@@ -343,6 +347,8 @@ impl<'a> World<'a> {
             attempt: Some(attempt),
             task,
             beats: 0,
+            calls: 0,
+            rests_until: 0,
             asks: false,
         });
         let ns = match resumes {
@@ -434,6 +440,7 @@ impl<'a> World<'a> {
     /// What runs in place of a task becomes one, if a core is idle or it has run for long.
     fn beat(&mut self, worker: WorkerKey, turn: Turn) {
         let beats_max = self.idle_cores.beats_max();
+        let now = self.now;
         let Some(running) = self.in_turn(worker, turn) else {
             return;
         };
@@ -441,6 +448,11 @@ impl<'a> World<'a> {
             return;
         };
         let (inside, before) = (strand.has_inside(), strand.before_pending());
+        let before_beat = std::mem::replace(&mut running.calls, strand.calls());
+        let is_old = strand
+            .first_pending()
+            .is_some_and(|call| call < before_beat);
+        let before = (is_old && now >= running.rests_until).then_some(before);
         let pending = strand.pending();
         let is_asleep = running.asks || !inside;
         running.beats += u32::from(!is_asleep);
@@ -454,11 +466,13 @@ impl<'a> World<'a> {
     }
 
     /// Whether an idle core waits for one of so many children that a worker keeps.
-    fn is_wanted(&mut self, worker: WorkerKey, pending: usize, before: usize) -> bool {
+    fn is_wanted(&mut self, worker: WorkerKey, pending: usize, before: Option<usize>) -> bool {
         let it = self.workers.get_mut(&worker).expect("it runs");
-        if pending == 0 {
+        if pending == 0 || before.is_none() {
             self.idle_cores = self.idle_cores.returned(it.claim.end());
-        } else if let Some((next, cores)) = it.claim.look(self.idle_cores, 1, before) {
+        } else if let Some(before) = before
+            && let Some((next, cores)) = it.claim.look(self.idle_cores, 1, before)
+        {
             self.idle_cores = next;
             it.claim.take(cores);
         }
@@ -482,6 +496,9 @@ impl<'a> World<'a> {
         self.spawn(attempt, handle, None);
         if let Some((handle, halvings)) = other {
             self.worker(worker).claim.end();
+            let rests_until = self.now + 3 * self.costs.beat_ns / 2;
+            let running = self.running(worker).expect("it beats");
+            running.rests_until = rests_until;
             self.spawn(attempt, handle, Some(halvings));
         }
         self.wait(worker, attempt, vec![handle]);
@@ -527,7 +544,7 @@ impl<'a> World<'a> {
             printed: false,
             audit: None,
         });
-        self.is_wanted(worker, 0, 0);
+        self.is_wanted(worker, 0, None);
         let it = self.worker(worker);
         it.running = None;
         let follower = it.ahead.pop_front();

@@ -317,6 +317,60 @@ def test_run_that_is_killed_while_main_reads_is_resumed(tmp_path: Path) -> None:
     assert ended.printed == b"".join(b"%d\n" % n for n in range(2000))
 
 
+FAILED_BEFORE = """
+@ciel.task
+def fails(count: int) -> Iterator[int]:
+    yield from range(count)
+    raise ValueError(count)
+
+
+def main(when: str):
+    made = fails.spawn(2000)
+    try:
+        for n in made.stream():
+            print(n)
+            if when == "reading" and n == 1000 and not os.path.exists("resumed"):
+                stop()
+    except ValueError as error:
+        print("failed", error)
+    if when == "after" and not os.path.exists("resumed"):
+        stop()
+    try:
+        made.result()
+    except ValueError as error:
+        print("again", error)
+
+
+def stop():
+    go_on("reached")
+    meet("never")
+"""
+
+
+@pytest.mark.parametrize("when", ["reading", "after"])
+def test_run_that_is_killed_behind_a_failure_that_main_has_read_says_that_main_differs(
+    tmp_path: Path, when: str
+) -> None:
+    """The values before the failure are gone then, so main prints less when it is replayed.
+
+    The run was said to have ended well, and its last lines were missing.
+    """
+    for name in ("never", "reached"):
+        os.mkfifo(tmp_path / name)
+    process = jobs.start(jobs.write(tmp_path, TASKS + FAILED_BEFORE), when)
+    (tmp_path / "reached").read_bytes()
+    assert process.stdout is not None
+    while (line := process.stdout.readline()) != b"1000\n":
+        assert line
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    (tmp_path / "resumed").touch()
+    ended = jobs.end_of(jobs.start(tmp_path / "job.py", when))
+    assert ended.status == 1, ended.talk
+    assert "NonDeterministic" in ended.talk
+    assert "before it had written all that it wrote" in ended.talk
+
+
 def test_streams_of_a_session_that_is_cancelled_end_with_that(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "never")
     session = ciel.Session(jobs=1, state=tmp_path / "state")

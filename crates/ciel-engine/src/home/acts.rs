@@ -130,6 +130,11 @@ impl Home {
             // What a replay is compared with began before this point.
             *checkpoint = None;
         }
+        if let graph::Event::TaskFinished { .. } = event
+            && self.is_behind(attempt.task)
+        {
+            event = self.wrote_less(attempt).unwrap_or(event);
+        }
         if ends_attempt(&event) {
             self.placement.end(attempt);
         }
@@ -164,6 +169,19 @@ impl Home {
     fn is_behind(&self, task: TaskKey) -> bool {
         let strand = self.graph().strand_of(task);
         strand.is_some_and(|strand| self.state.is_behind(strand))
+    }
+
+    /// In place of the good end of a replay that has not written all that was written before.
+    fn wrote_less(&self, attempt: AttemptKey) -> Option<graph::Event> {
+        let AttemptKey { task, number } = attempt;
+        let told = "it ended before it had written all that it wrote when it ran before";
+        let failure = Failure::new(FailureKind::NonDeterministic, self.label(task)?, told)
+            .with_hint("a task must do the same every time it is run");
+        Some(graph::Event::TaskFailed {
+            task,
+            attempt: number,
+            failure: Box::new(failure),
+        })
     }
 
     /// A replay that writes something else than before fails.

@@ -81,6 +81,9 @@ impl Engine {
             }
             Event::ProcessWrote { attempt, bytes } => self.home.on_process_wrote(attempt, bytes),
             Event::ProcessPaused { attempt } => self.home.on_process_paused(attempt),
+            Event::ChildrenAwaited { attempt } => {
+                self.home.on_children_awaited(attempt, &mut self.from_home);
+            }
             event => self.site.on_event(&mut call, event),
         }
         self.deliver(&mut call);

@@ -8,11 +8,11 @@ use ciel_graph::{
     self as graph, Ahead, Assignment, Comparison, Happening, JobOutcome, TaskSummary,
 };
 use ciel_model::{
-    Content, Descriptor, Failure, Form, Handle, Label, Name, Pool, StrandKey, TaskKey, WaitEnd,
+    Content, Descriptor, Failure, Form, Label, Name, Pool, StrandKey, TaskKey, WaitEnd,
 };
 use ciel_node::{AttemptKey, Slot, WorkerKey};
 
-use crate::message::{Answers, Known};
+use crate::message::{Answers, Known, Notice};
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,6 +90,12 @@ pub enum Event {
     /// What a process writes is not read any more; see
     /// [`Engine::must_pause`](crate::Engine::must_pause).
     ProcessPaused {
+        /// The attempt.
+        attempt: AttemptKey,
+    },
+    /// The root, which keeps its slot, spawns no more before it is told that few of its children
+    /// have not ended.
+    ChildrenAwaited {
         /// The attempt.
         attempt: AttemptKey,
     },
@@ -222,14 +228,14 @@ pub enum Effect {
         /// The attempt.
         attempt: AttemptKey,
     },
-    /// What a task that runs in that worker watches is ready, or failed.
+    /// Tell a task that runs in that worker what it has asked to be told.
     NotifyWatcher {
         /// The worker.
         worker: WorkerKey,
         /// The attempt.
         attempt: AttemptKey,
-        /// What it watches.
-        handle: Handle,
+        /// What is the case now.
+        notice: Notice,
     },
     /// The answer to a request of an attempt of this site, if its home is in another process.
     ReplyLate {

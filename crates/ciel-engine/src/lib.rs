@@ -26,5 +26,5 @@ pub use attempt::{
 pub use engine::Engine;
 pub use event::{Begun, Caller, Effect, Event, Reply, ResultQuery};
 pub use home::{Pausing, Pressure, SerialUse};
-pub use message::{Answers, Known};
+pub use message::{Answers, Known, Notice};
 pub use stall::{Alive, Stall};

@@ -72,12 +72,12 @@ pub enum ToSite {
         /// Each with what became of it.
         known: Known,
     },
-    /// What an attempt watches is ready, or failed.
+    /// What an attempt that runs has asked to be told.
     Notify {
         /// The attempt.
         attempt: AttemptKey,
-        /// What it watches.
-        handle: Handle,
+        /// What is the case now.
+        notice: Notice,
     },
     /// What a paused process writes is to be read again.
     ReadOn {
@@ -98,6 +98,15 @@ pub enum ToSite {
     },
     /// The job is over.
     JobEnded,
+}
+
+/// What is told to an attempt that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Notice {
+    /// What it watches is ready, or failed.
+    Settled(Handle),
+    /// It may spawn: few of its children have not ended, or nothing else would happen.
+    FewChildren,
 }
 
 /// A task that is ready.

@@ -275,10 +275,11 @@ impl Site {
             Event::PrefetchReturned { worker, attempts } => {
                 self.on_prefetch_returned(worker, &attempts)
             }
-            // The site has nothing to do with the order of output.
+            // The site has nothing to do with the order of output, and counts no children.
             Event::FrontierMoved { .. }
             | Event::ProcessWrote { .. }
-            | Event::ProcessPaused { .. } => {}
+            | Event::ProcessPaused { .. }
+            | Event::ChildrenAwaited { .. } => {}
             Event::Ticked => self.for_node.push_back(node::Event::Ticked),
         }
     }

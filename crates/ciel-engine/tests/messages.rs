@@ -5,7 +5,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use ciel_engine::message::{Offer, ToHome, ToSite};
+use ciel_engine::message::{Notice, Offer, ToHome, ToSite};
 use ciel_graph::{self as graph, Ahead, Assignment, Awaited, Entry, Output};
 use ciel_model::{
     AttemptNumber, Class, Descriptor, Failure, FailureKind, Form, Handle, Label, Name, OrderLabel,
@@ -165,7 +165,10 @@ impl Seed {
             },
             8 => ToSite::Notify {
                 attempt,
-                handle: Handle(self.small),
+                notice: match self.flag {
+                    true => Notice::FewChildren,
+                    false => Notice::Settled(Handle(self.small)),
+                },
             },
             9 => ToSite::Suspend {
                 attempt,

@@ -261,11 +261,11 @@ impl Core {
             Effect::NotifyWatcher {
                 worker,
                 attempt,
-                handle,
+                notice,
             } => Order::NotifyWatcher {
                 worker,
                 attempt,
-                handle,
+                notice,
             },
             Effect::DropParked {
                 worker,

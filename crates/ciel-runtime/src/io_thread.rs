@@ -189,8 +189,8 @@ impl IoThread {
             Order::NotifyWatcher {
                 worker,
                 attempt,
-                handle,
-            } => self.workers.notify(worker, attempt, handle),
+                notice,
+            } => self.workers.notify(worker, attempt, notice),
             Order::DropParked {
                 worker,
                 task,

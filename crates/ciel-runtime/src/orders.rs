@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use ciel_engine::Begun;
+use ciel_engine::{Begun, Notice};
 use ciel_graph::{Assignment, Comparison};
-use ciel_model::{Failure, Handle, Label, Pool, TaskKey};
+use ciel_model::{Failure, Label, Pool, TaskKey};
 use ciel_node::{AttemptKey, WorkerKey};
 
 /// What the input/output thread has to do.
@@ -31,11 +31,11 @@ pub(crate) enum Order {
         worker: WorkerKey,
         attempt: AttemptKey,
     },
-    /// What a task that runs in that worker watched is ready, or failed.
+    /// Tell a task that runs in that worker what it has asked to be told.
     NotifyWatcher {
         worker: WorkerKey,
         attempt: AttemptKey,
-        handle: Handle,
+        notice: Notice,
     },
     /// Forget a parked strand, which continues elsewhere or was cancelled.
     DropParked {

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use ciel_engine::{Alive, Begun, Caller, Effect, Event, Known, Reply};
+use ciel_engine::{Alive, Begun, Caller, Effect, Event, Known, Notice, Reply};
 use ciel_graph::{self as graph, Assignment, Continuation};
 use ciel_model::{StrandKey, limits};
 use ciel_node::{AttemptKey, Slot, WorkerKey};
@@ -106,16 +106,8 @@ impl World<'_> {
                 self.copies.on_worker_stopped(worker);
             }
             Effect::NotifyWatcher {
-                attempt, handle, ..
-            } => {
-                let graph = self.engine.graph();
-                let is_settled = graph.is_settled(attempt.task, attempt.number, handle);
-                assert_ne!(
-                    is_settled,
-                    Some(false),
-                    "{attempt:?} was told of {handle:?}"
-                );
-            }
+                attempt, notice, ..
+            } => self.check_notice(attempt, notice),
             Effect::DropParked { task, .. } => self.copies.drop_one(task),
             Effect::AttemptFailed { task, to, .. } => {
                 self.attempts.failed(&task);
@@ -142,6 +134,20 @@ impl World<'_> {
             }
             Effect::DropObject(_) | Effect::DeadlineMoved => {}
         }
+    }
+
+    /// What is told is the case. No root keeps its slot here when it pauses.
+    fn check_notice(&self, attempt: AttemptKey, notice: Notice) {
+        let Notice::Settled(handle) = notice else {
+            unreachable!("{notice:?} for {attempt:?}")
+        };
+        let graph = self.engine.graph();
+        let is_settled = graph.is_settled(attempt.task, attempt.number, handle);
+        assert_ne!(
+            is_settled,
+            Some(false),
+            "{attempt:?} was told of {handle:?}"
+        );
     }
 
     /// One for each slot and as many spare ones, one of the root, and one of each kind that finds

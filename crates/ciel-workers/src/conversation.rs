@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
-use ciel_engine::{Action, Attempt, Begun, Event, Reply};
+use ciel_engine::{Action, Attempt, Begun, Event, Notice, Reply};
 use ciel_graph::{Ahead, Assignment, Entry};
-use ciel_model::{Handle, Micros, Pool, TaskKey, limits};
+use ciel_model::{Micros, Pool, TaskKey, limits};
 use ciel_node::{AttemptKey, WorkerKey};
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{
@@ -119,8 +119,8 @@ impl Conversation {
                 self.stop(&mut io, attempt);
                 Ok(())
             }
-            Input::Notify(attempt, handle) => {
-                self.notify_watcher(&mut io, attempt, handle);
+            Input::Notify(attempt, notice) => {
+                self.notify_watcher(&mut io, attempt, notice);
                 Ok(())
             }
             Input::DropParked { task, moves } => {
@@ -220,13 +220,13 @@ impl Conversation {
         }
     }
 
-    /// Something that a running task watches is resolved.
-    fn notify_watcher(&mut self, io: &mut Io<'_>, attempt: AttemptKey, handle: Handle) {
+    /// A running task is told what it has asked for.
+    fn notify_watcher(&mut self, io: &mut Io<'_>, attempt: AttemptKey, notice: Notice) {
         let Some(task) = self.find(attempt).filter(|task| !task.is_over) else {
             return;
         };
         let tag = task.tag;
-        match requests::watched(io.host, task, handle) {
+        match requests::noticed(io.host, task, notice) {
             Ok(answers) => answers.into_iter().for_each(|answer| io.send(tag, answer)),
             Err(failure) => {
                 task.is_over = true;

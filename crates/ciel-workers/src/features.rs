@@ -14,11 +14,12 @@ const LATER: &str = "later";
 const FILES: &str = "files";
 const STREAMS: &str = "streams";
 const CACHES: &str = "caches";
+const CHILDREN: &str = "children";
 
 /// What this engine can do beyond the plain protocol.
-pub(crate) const OFFERED: [&str; 12] = [
+pub(crate) const OFFERED: [&str; 13] = [
     PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD, UNWIND, BEGUN, LATER, FILES, STREAMS,
-    CACHES,
+    CACHES, CHILDREN,
 ];
 
 /// What a worker and this engine both can do.
@@ -48,6 +49,8 @@ pub(crate) struct Features {
     pub(crate) streams: bool,
     /// The worker may say of which objects it keeps something.
     pub(crate) caches: bool,
+    /// A task may await that few of its children are unfinished.
+    pub(crate) children: bool,
 }
 
 impl Features {
@@ -67,6 +70,7 @@ impl Features {
             files: names(FILES),
             streams: names(STREAMS),
             caches: names(CACHES),
+            children: names(CHILDREN),
         }
     }
 }

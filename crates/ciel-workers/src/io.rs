@@ -2,8 +2,8 @@
 //!
 //! Plain values; nothing is decided here. Read next: `host`, for what is answered at once.
 
-use ciel_engine::Begun;
-use ciel_model::{Handle, Label, Name, Options, TaskKey};
+use ciel_engine::{Begun, Notice};
+use ciel_model::{Label, Name, Options, TaskKey};
 use ciel_node::AttemptKey;
 use ciel_protocol::wire::{EngineMessage, WorkerMessage};
 
@@ -22,7 +22,7 @@ pub enum Input {
     /// The engine has ended an attempt that runs here.
     Stop(AttemptKey),
     /// A reference that a running attempt watches is resolved.
-    Notify(AttemptKey, Handle),
+    Notify(AttemptKey, Notice),
     /// The engine does not want a parked strand any more.
     DropParked {
         /// Its task.

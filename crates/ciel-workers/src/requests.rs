@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_engine::{Action, At, Event, Kept, Reply, Waited};
+use ciel_engine::{Action, At, Event, Kept, Notice, Reply, Waited};
 use ciel_graph::{Until, Wait};
 use ciel_model::{
     ActionKey, Descriptor, Failure, FailureKind, Form, Handle, Refused, Resolution, Value,
@@ -25,6 +25,9 @@ use crate::task::WorkerTask;
 use crate::turn::{Outcome, Turn, TurnEnd};
 use crate::values::{known_handles, value};
 use crate::{begun, failures, turn_end};
+
+/// The kind of the observation that is answered when few children of the task are unfinished.
+const FEW_CHILDREN: &str = "few_children";
 
 /// Does what a running task asks for.
 ///
@@ -46,6 +49,9 @@ pub(crate) fn perform(turn: &mut Turn<'_>, task: &mut WorkerTask, kind: Kind) ->
         }
         Kind::Commit(message) => commit(turn, task, &message),
         Kind::Write(message) => write(turn, task, &message),
+        Kind::Observe(message) if message.kind == FEW_CHILDREN && turn.features.children => {
+            await_few_children(turn, task, &message)
+        }
         Kind::Observe(message) => {
             task.has_observed = true;
             observe(turn, task, message)
@@ -217,9 +223,7 @@ fn open_as_stream(
     handle: Handle,
 ) -> Failed<Outcome> {
     let known = look(turn.host, task, handle);
-    let cores = task.assignment.descriptor.options.resources.millicores;
-    let takes_core = cores > 0 && !turn.host.has_root_apart(turn.worker);
-    if takes_core || !matches!(known, Resolution::Future) {
+    if takes_core(turn, task) || !matches!(known, Resolution::Future) {
         let answer = reference_answer(turn.host, task, request, handle, known)?;
         return Ok(Outcome::Answer(Box::new(answer)));
     }
@@ -227,6 +231,34 @@ fn open_as_stream(
     turn.host.tell(vec![task.attempt.watch(handle).into()]);
     let result = answer::Result::Reference(reference);
     Ok(Outcome::Answer(Box::new(answer(request, result))))
+}
+
+/// Whether others wait for the core on which a task runs.
+fn takes_core(turn: &mut Turn<'_>, task: &WorkerTask) -> bool {
+    let cores = task.assignment.descriptor.options.resources.millicores;
+    cores > 0 && !turn.host.has_root_apart(turn.worker)
+}
+
+/// The task wants to know when few of its children are unfinished. It is answered at once if others
+/// wait for what it does meanwhile: for its core, or for it to read what they write.
+fn await_few_children(
+    turn: &mut Turn<'_>,
+    task: &mut WorkerTask,
+    message: &wire::Observe,
+) -> Failed<Outcome> {
+    request(task, message.request)?;
+    if takes_core(turn, task) || task.reads_shown() {
+        return Ok(Outcome::Answer(Box::new(few_children(message.request))));
+    }
+    task.await_few_children(message.request);
+    let attempt = task.attempt.key();
+    turn.host.tell(vec![Event::ChildrenAwaited { attempt }]);
+    Ok(Outcome::Nothing)
+}
+
+fn few_children(request: u32) -> Answer {
+    let value = Bytes::new();
+    answer(request, answer::Result::Observed(wire::Observed { value }))
 }
 
 fn reference_answer(
@@ -240,15 +272,25 @@ fn reference_answer(
     Ok(answer(request, answer::Result::Reference(reference)))
 }
 
-/// Something that the task watches is resolved: the answers to all requests about it.
+/// The task is told what it has asked for: the answers to all requests about that.
 ///
 /// # Errors
 /// The store's, as the task's failure.
-pub(crate) fn watched(
+pub(crate) fn noticed(
     host: &mut dyn Host,
     task: &mut WorkerTask,
-    handle: Handle,
+    notice: Notice,
 ) -> Failed<Vec<Answer>> {
+    match notice {
+        Notice::Settled(handle) => watched(host, task, handle),
+        Notice::FewChildren => {
+            let requests = task.take_few_children().into_iter();
+            Ok(requests.map(few_children).collect())
+        }
+    }
+}
+
+fn watched(host: &mut dyn Host, task: &mut WorkerTask, handle: Handle) -> Failed<Vec<Answer>> {
     task.settle_stream(host, handle);
     let requests = task.take_watches(handle);
     let mut answers = Vec::with_capacity(requests.len());

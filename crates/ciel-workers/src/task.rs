@@ -37,6 +37,8 @@ pub(crate) struct WorkerTask {
     mapped: Vec<(Handle, Content)>,
     /// Requests to be answered when what they are about is resolved.
     watches: FxHashMap<Handle, Vec<u32>>,
+    /// Requests that are answered when few children of the task are unfinished.
+    few_children: Vec<u32>,
     /// What the task reads while it is written, and has not waited for.
     shown: BTreeSet<Handle>,
     /// The numbers of these requests, and of those that opened files.
@@ -71,6 +73,7 @@ impl WorkerTask {
             resolved: FxHashSet::default(),
             mapped: Vec::new(),
             watches: FxHashMap::default(),
+            few_children: Vec::new(),
             shown: BTreeSet::new(),
             requests: OpenRequests::default(),
             errors: Lines::default(),
@@ -171,8 +174,29 @@ impl WorkerTask {
         requests
     }
 
+    /// Whether the task reads what others still write.
+    pub(crate) fn reads_shown(&self) -> bool {
+        !self.shown.is_empty()
+    }
+
+    /// A request that may have its number is to be answered when few children are unfinished.
+    pub(crate) fn await_few_children(&mut self, request: u32) {
+        self.few_children.push(request);
+        self.requests.open(request);
+    }
+
+    /// The requests that wait for that.
+    pub(crate) fn take_few_children(&mut self) -> Vec<u32> {
+        let requests = std::mem::take(&mut self.few_children);
+        for request in &requests {
+            self.requests.close(*request);
+        }
+        requests
+    }
+
     /// Nothing that the task watches is answered any more.
     pub(crate) fn forget_watches(&mut self) {
+        self.take_few_children();
         for request in self.watches.drain().flat_map(|(_, requests)| requests) {
             self.requests.close(request);
         }

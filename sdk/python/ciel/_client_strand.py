@@ -52,11 +52,14 @@ class ClientStrand(EngineStrand):
     `lost` is why the engine cannot be reached any more, `failures` are those that were never read;
     `forked` is the error of its use in a forked child; `cancelled` is whether the session was ended
     with all that it had not finished; `cell` has the handles that a notebook's cell has submitted.
+    Between two questions whether it may go on, the program submits `submits_between_asks` tasks.
     """
 
     any_thread = True
     cancelled: bool = False
     cell: list[int] | None = None
+    submits_between_asks: int = 0
+    _unasked: int = 0
 
     def __init__(self, connection: _native.Connection, tag: int, label: str) -> None:
         """For a connection after its handshake, and a started strand."""
@@ -161,6 +164,7 @@ class ClientStrand(EngineStrand):
             made = super().spawn(call, options)
             self.connection.flush()
             self._note_submitted(made)
+        self._pause()
         return made
 
     def spawn_executor(
@@ -173,13 +177,30 @@ class ClientStrand(EngineStrand):
             made = super().spawn_executor(executor, arguments, outputs, options, label)
             self.connection.flush()
             self._note_submitted(made)
+        self._pause()
         return made
 
     def take_released(self) -> Sequence[int]:
         """As every strand does, but none in a cell of a notebook: its end may cancel them."""
         return () if self.cell else super().take_released()
 
+    def _pause(self) -> None:
+        """Now and then waits in this thread while very many tasks have not ended.
+
+        Other threads continue; an interrupt ends the wait.
+        """
+        if self._unasked <= self.submits_between_asks:
+            return
+        self._unasked = 0
+        asked = self._ask(
+            lambda request: self.connection.ask(
+                self.tag, request, "few_children", [], action=self.next_action, part=0
+            )
+        )
+        wait([asked.answer])
+
     def _note_submitted(self, futures: Sequence[Future[Any]]) -> None:
+        self._unasked += 1
         if self.cell is not None:
             self.cell.extend(future._handle for future in futures)
 

@@ -13,6 +13,7 @@ import threading
 import weakref
 
 from ciel._cells import Cells
+from ciel._children import VARIABLE, spawns_between_asks
 from ciel._client_strand import ClientStrand
 from ciel._engine import Engine, EngineOptions
 from ciel._errors import CielError, NonDeterministic, NoRun, error_of, failure_of
@@ -114,11 +115,15 @@ os.register_at_fork(after_in_child=_on_forked)
 def _greeted(engine: Engine) -> ClientStrand:
     """Sends `hello` and waits for the start of the root."""
     connection = engine.connection
-    build, features = f"ciel-python {sys.version.split()[0]}", ["watching", "streams"]
+    build, features = f"ciel-python {sys.version.split()[0]}", ["watching", "streams", "children"]
     connection.hello(build, "", "session", features, True, 0)
     while (message := connection.receive()) is not None:
         if type(message) is Start:
-            return ClientStrand(connection, message.tag, message.label)
+            client = ClientStrand(connection, message.tag, message.label)
+            client.submits_between_asks = spawns_between_asks(
+                os.environ.get(VARIABLE, "")
+            )
+            return client
         if type(message) is Refusal:
             engine.end()
             raise CielError(message.reason, hint=message.hint)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ciel._worker import WorkerStrand
 
 STDERR = 2
-ASKS_PER_BOUND = 10
 PARKED_STRANDS_MAX = 1_000_000
 FEATURES = [
     "parked",
@@ -42,7 +41,7 @@ def main() -> None:
     # A crash leaves its stack on descriptor 2, which the engine keeps for the task's failure.
     faulthandler.enable(STDERR)
     _set_path()
-    from ciel import __version__, _worker_process, _native, _streams
+    from ciel import __version__, _children, _worker_process, _native, _streams
 
     connection = _native.Connection(int(descriptor))
     runtime = f"cpython-{sys.version_info[0]}{sys.version_info[1]}"
@@ -50,9 +49,9 @@ def main() -> None:
     connection.hello(build, runtime, "python", FEATURES, True, PARKED_STRANDS_MAX)
     process = _worker_process.WorkerProcess(connection, _streams.Captured(), _strand())
     process.asks = os.environ.pop("CIEL_ASKS", "") == "1"
-    children_max = os.environ.pop("CIEL_CHILDREN_MAX", "")
+    children_max = os.environ.pop(_children.VARIABLE, "")
     if children_max:
-        process.spawns_between_asks = int(children_max) // ASKS_PER_BOUND
+        process.spawns_between_asks = _children.spawns_between_asks(children_max)
         _native.ask_after_spawns(int(children_max))
     idle_path = os.environ.pop("CIEL_IDLE_CORES", "")
     if idle_path:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -108,3 +111,101 @@ def test_wrong_bound_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ended = jobs.run(tmp_path, PROGRAM)
         assert ended.status == 2
         assert f'CIEL_CHILDREN_MAX is a number from 1 on, not "{wrong}"' in ended.talk
+
+
+SESSION = """
+import ciel
+
+@ciel.task(pure=False)
+def leaf(number: int) -> int:
+    print("leaf", number)
+    return number
+
+if __name__ == "__main__":
+    with ciel.Session(jobs=2, state="state") as session:
+        futures = [session.submit(leaf, number) for number in range(60)]
+        print(sum(future.result() for future in futures))
+"""
+
+HELD = """
+import os
+import threading
+
+import ciel
+
+def held(session: ciel.Session, submitted: list[object]) -> None:
+    for number in range(60):
+        submitted.append(session.sh("cat gate; printf {n}", n=number, pure=False))
+
+if __name__ == "__main__":
+    with ciel.Session(jobs=2, state="state") as session:
+        other = session.sh("printf other")
+        submitted: list[object] = []
+        thread = threading.Thread(target=held, args=(session, submitted))
+        thread.start()
+        print(other.result().decode(), flush=True)
+        input()
+        assert len(submitted) < 20, submitted
+        gate = os.open("gate", os.O_RDWR)
+        os.unlink("gate")
+        open("gate", "w").close()
+        os.close(gate)
+        thread.join()
+        assert len(submitted) == 60
+        print(sum(int(future.result()) for future in submitted))
+"""
+
+
+def started(folder: Path, text: str) -> subprocess.Popen[str]:
+    """A program with a session that has begun; its folder is the current one."""
+    jobs.write(folder, text)
+    return subprocess.Popen(
+        [sys.executable, "job.py"],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def await_pause(folder: Path, program: subprocess.Popen[str]) -> str:
+    """The reason that `ciel ps` gives for the session's pause."""
+    deadline = time.monotonic() + jobs.DEADLINE_S
+    while not (found := paused(folder)):
+        assert time.monotonic() < deadline and program.poll() is None
+    return found[0]
+
+
+@pytest.mark.parametrize("bound", [1, 2, 30])
+def test_program_that_submits_all_and_then_waits_ends_with_any_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: int
+) -> None:
+    monkeypatch.setenv("CIEL_CHILDREN_MAX", str(bound))
+    out, err = started(tmp_path, SESSION).communicate(timeout=jobs.DEADLINE_S)
+    lines = [f"leaf {number}" for number in range(60)]
+    assert out.splitlines() == [*lines, str(sum(range(60)))], err
+
+
+def test_session_pauses_the_thread_that_submits_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CIEL_CHILDREN_MAX", "10")
+    os.mkfifo(tmp_path / "gate")
+    program = started(tmp_path, HELD)
+    assert await_pause(tmp_path, program).endswith("children unfinished")
+    out, err = program.communicate("go on\n", timeout=jobs.DEADLINE_S)
+    assert out.splitlines() == ["other", str(sum(range(60)))], err
+
+
+def test_interrupt_ends_the_pause_of_a_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CIEL_CHILDREN_MAX", "10")
+    os.mkfifo(tmp_path / "gate")
+    program = started(tmp_path, HELD.replace("thread.start()", "held(session, submitted)"))
+    await_pause(tmp_path, program)
+    program.send_signal(signal.SIGINT)
+    _, err = program.communicate(timeout=jobs.DEADLINE_S)
+    assert err.endswith("KeyboardInterrupt\n"), err
+    assert program.returncode == -signal.SIGINT

@@ -33,6 +33,9 @@
 //! What tasks say to each other outside of the engine is not seen: a child that never ends unless
 //! its parent spawns more may keep it paused, if there are as many children beside it.
 //!
+//! The root of a session is never offered again: it keeps its slot. It asks to be told when few
+//! of its children are left, spawns nothing meanwhile, and the bound gives way to it, too.
+//!
 //! It does not know how many children a strand has. Read next: `children` of `ciel-graph`.
 
 use std::collections::BTreeMap;
@@ -43,7 +46,7 @@ use ciel_node::AttemptKey;
 use serde::{Deserialize, Serialize};
 
 use super::{FromHome, Home};
-use crate::message::{Offer, ToSite};
+use crate::message::{Notice, Offer, ToSite};
 
 /// How it stands with strands that have too many children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +67,8 @@ pub(super) struct Spawners {
     /// By their attempts.
     paused: BTreeMap<AttemptKey, (StrandKey, Offer)>,
     attempts: KeyMap<StrandKey, AttemptKey>,
+    /// The root, if it awaits in its slot that few children are left.
+    root: Option<(StrandKey, AttemptKey)>,
     ever_paused: u64,
     gave_way: u64,
 }
@@ -74,6 +79,7 @@ impl Spawners {
             children_max,
             paused: BTreeMap::new(),
             attempts: KeyMap::default(),
+            root: None,
             ever_paused: 0,
             gave_way: 0,
         }
@@ -84,6 +90,14 @@ impl Spawners {
         self.ever_paused += u64::from(self.remove(attempt).is_none());
         self.attempts.insert(strand, attempt);
         self.paused.insert(attempt, (strand, offer));
+    }
+
+    fn take_root(
+        &mut self,
+        is_meant: impl Fn(StrandKey, AttemptKey) -> bool,
+    ) -> Option<AttemptKey> {
+        let taken = self.root.take_if(|(strand, root)| is_meant(*strand, *root));
+        taken.map(|(_, attempt)| attempt)
     }
 
     fn remove(&mut self, attempt: AttemptKey) -> Option<Offer> {
@@ -123,15 +137,18 @@ impl Home {
 
     /// How many children of a paused attempt have not ended; none if it is not paused.
     pub(crate) fn paused_for(&self, attempt: AttemptKey) -> Option<u32> {
-        let (strand, _) = self.spawners.as_ref()?.paused.get(&attempt)?;
-        Some(self.graph().unfinished_children(*strand))
+        let spawners = self.spawners.as_ref()?;
+        let offered = spawners.paused.get(&attempt).map(|(strand, _)| *strand);
+        let root = spawners.root.filter(|(_, root)| *root == attempt);
+        let strand = offered.or(root.map(|(strand, _)| strand))?;
+        Some(self.graph().unfinished_children(strand))
     }
 
     /// How it stands with the bound of children, if there is one.
     pub(crate) fn pausing(&self) -> Option<Pausing> {
         let spawners = self.spawners.as_ref()?;
         Some(Pausing {
-            paused: spawners.paused.len(),
+            paused: spawners.paused.len() + usize::from(spawners.root.is_some()),
             ever_paused: spawners.ever_paused,
             gave_way: spawners.gave_way,
         })
@@ -159,12 +176,46 @@ impl Home {
         }
     }
 
+    /// The root awaits in its slot that few of its children are left; it is told so at once unless
+    /// it has too many.
+    pub(crate) fn on_children_awaited(
+        &mut self,
+        attempt: AttemptKey,
+        out: &mut SegmentedQueue<FromHome>,
+    ) {
+        let graph = self.state.graph();
+        let is_root = graph.root() == Some(attempt.task) && !graph.has_streams(attempt.task);
+        let strand = graph.strand_of(attempt.task).filter(|_| is_root);
+        let crowded = self.spawners.as_mut().zip(strand);
+        let crowded = crowded.filter(|(one, strand)| is_crowded(graph, one.children_max, *strand));
+        match crowded {
+            Some((spawners, strand)) => {
+                spawners.ever_paused += u64::from(spawners.root.is_none());
+                spawners.root = Some((strand, attempt));
+            }
+            None => self.tell_few_children(attempt, out),
+        }
+    }
+
+    fn tell_few_children(&mut self, attempt: AttemptKey, out: &mut SegmentedQueue<FromHome>) {
+        if let Some(spawners) = &mut self.spawners {
+            spawners.take_root(|_, root| root == attempt);
+        }
+        let notice = Notice::FewChildren;
+        self.send(attempt, ToSite::Notify { attempt, notice }, out);
+    }
+
     /// Few children of a strand are left.
     pub(super) fn on_few_children(
         &mut self,
         strand: StrandKey,
         out: &mut SegmentedQueue<FromHome>,
     ) {
+        let spawners = self.spawners.as_mut();
+        let root = spawners.and_then(|one| one.take_root(|its, _| its == strand));
+        if let Some(root) = root {
+            return self.tell_few_children(root, out);
+        }
         let spawners = self.spawners.as_mut();
         let paused = spawners.and_then(|one| {
             let attempt = *one.attempts.get(&strand)?;
@@ -186,7 +237,10 @@ impl Home {
                     offer.label = *label;
                 }
             }
-            ToSite::Withdraw { .. } | ToSite::Stop { .. } => drop(spawners.remove(attempt)),
+            ToSite::Withdraw { .. } | ToSite::Stop { .. } => {
+                spawners.remove(attempt);
+                spawners.take_root(|_, root| root == attempt);
+            }
             _ => {}
         }
     }
@@ -194,7 +248,8 @@ impl Home {
     /// Resumes a paused strand if nothing else would happen.
     pub(super) fn give_way_to_spawner(&mut self, out: &mut SegmentedQueue<FromHome>) -> bool {
         let spawners = self.spawners.as_ref();
-        if spawners.is_none_or(|one| one.paused.is_empty()) || !self.is_idle() {
+        let is_paused = spawners.is_some_and(|one| one.root.is_some() || !one.paused.is_empty());
+        if !is_paused || !self.is_idle() {
             return false;
         }
         let spawners = self.spawners.as_mut();
@@ -202,8 +257,21 @@ impl Home {
             one.gave_way += 1;
             one.remove(one.first()?)
         });
-        offer.into_iter().for_each(|offer| self.unpause(offer, out));
+        match offer {
+            Some(offer) => self.unpause(offer, out),
+            None => self.give_way_to_root(out),
+        }
         true
+    }
+
+    /// The root comes last: whoever else is paused spawns less by then.
+    fn give_way_to_root(&mut self, out: &mut SegmentedQueue<FromHome>) {
+        let root = self
+            .spawners
+            .as_mut()
+            .and_then(|one| one.take_root(|_, _| true));
+        root.into_iter()
+            .for_each(|root| self.tell_few_children(root, out));
     }
 
     /// Whether nothing will happen by itself, but for what the root does.

@@ -6,7 +6,7 @@ use ciel_graph::Action;
 use ciel_node::AttemptKey;
 
 use crate::event::{Effect, ResultQuery};
-use crate::message::{Offer, ToSite};
+use crate::message::{Notice, Offer, ToSite};
 
 /// What comes of an action.
 pub(super) enum Translated {
@@ -82,7 +82,10 @@ pub(super) fn translate(
             ended,
         },
         Action::Recalled { known, .. } => ToSite::Recalled { attempt, known },
-        Action::Notify { handle, .. } => ToSite::Notify { attempt, handle },
+        Action::Notify { handle, .. } => ToSite::Notify {
+            attempt,
+            notice: Notice::Settled(handle),
+        },
         Action::Suspend { .. } => {
             let parked = parked(attempt);
             ToSite::Suspend { attempt, parked }

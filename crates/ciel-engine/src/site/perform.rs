@@ -3,12 +3,12 @@
 //! Read next: `succession`.
 
 use ciel_graph::{self as graph, Assignment, Entry};
-use ciel_model::{Failure, FailureKind, Handle};
+use ciel_model::{Failure, FailureKind};
 use ciel_node::{self as node, AttemptKey, Slot, WorkerKey};
 
 use super::{Call, Site, TakenSlot};
 use crate::event::{Begun, Effect, Reply, attempt_of};
-use crate::message::{Offer, ToHome, ToSite};
+use crate::message::{Notice, Offer, ToHome, ToSite};
 
 impl Site {
     pub(crate) fn on_message(&mut self, call: &mut Call<'_>, message: ToSite) {
@@ -52,7 +52,7 @@ impl Site {
                     call.effects.push(Effect::ReadOn(attempt));
                 }
             }
-            ToSite::Notify { attempt, handle } => self.notify_watcher(call, attempt, handle),
+            ToSite::Notify { attempt, notice } => self.notify_watcher(call, attempt, notice),
             ToSite::Suspend { attempt, parked } => self.suspend(call, attempt, parked),
             ToSite::Stop { attempt } => self.stop(call, attempt),
             ToSite::JobEnded => {
@@ -174,12 +174,12 @@ impl Site {
     }
 
     /// Only workers watch.
-    fn notify_watcher(&self, call: &mut Call<'_>, attempt: AttemptKey, handle: Handle) {
+    fn notify_watcher(&self, call: &mut Call<'_>, attempt: AttemptKey, notice: Notice) {
         if let Some(Slot::Worker(worker)) = self.slot_of(attempt) {
             call.effects.push(Effect::NotifyWatcher {
                 worker,
                 attempt,
-                handle,
+                notice,
             });
         }
     }

@@ -1,7 +1,7 @@
 //! One event at a time in an engine in which a strand has a bound of unfinished children.
 
 use crate::house::{House, ROOT, attempt_of, pooled, spawn, worker};
-use ciel_engine::{Caller, Pausing};
+use ciel_engine::{Caller, Event, Pausing};
 use ciel_graph::{self as graph, Continuation, Wait};
 use ciel_model::{Descriptor, Options, StrandKey};
 use ciel_node::AttemptKey;
@@ -138,4 +138,52 @@ fn cancelled_strand_is_paused_no_more() {
     house.cancel(1);
     assert_eq!(house.engine.paused_for(attempt_of(1)), None);
     assert_eq!(pausing(&house), (0, 1, 0));
+}
+
+/// The root of a session keeps its slot, and asks.
+#[test]
+fn root_that_awaits_few_children_is_paused_until_half_of_the_bound_is_left() {
+    let mut house = crowded();
+    assert_eq!(house.tell(Event::ChildrenAwaited { attempt: ROOT }), "");
+    assert_eq!(house.engine.paused_for(ROOT), Some(3));
+    assert_eq!(house.exit(1, None), "begin 2");
+    assert_eq!(pausing(&house), (1, 1, 0));
+    assert_eq!(house.exit(2, None), "begin 3");
+    assert_eq!(house.engine.paused_for(ROOT), None);
+    assert_eq!(pausing(&house), (0, 1, 0));
+}
+
+#[test]
+fn root_with_few_children_is_not_paused() {
+    let mut house = crowded();
+    assert_eq!(house.exit(1, None), "begin 2");
+    assert_eq!(house.tell(Event::ChildrenAwaited { attempt: ROOT }), "");
+    assert_eq!(pausing(&house), (0, 0, 0));
+}
+
+#[test]
+fn root_whose_children_are_cancelled_is_paused_no_more() {
+    let mut house = crowded();
+    assert_eq!(house.tell(Event::ChildrenAwaited { attempt: ROOT }), "");
+    assert_eq!(pausing(&house), (1, 1, 0));
+    for task in [2, 3] {
+        house.cancel(task);
+    }
+    assert_eq!(pausing(&house), (0, 1, 0));
+}
+
+/// A task beneath it holds the slot that its children need.
+#[test]
+fn task_beneath_the_root_that_awaits_few_children_goes_on_at_once() {
+    let mut house = House::with_worker(1);
+    house.engine.bound_children(1);
+    for action in 0..3 {
+        assert_eq!(house.step(attempt_of(1), spawn(action, pooled(&[]))), "");
+    }
+    let attempt = attempt_of(1);
+    assert_eq!(
+        house.tell(Event::ChildrenAwaited { attempt }),
+        "notify 1 in worker0"
+    );
+    assert_eq!(pausing(&house), (0, 0, 0));
 }

@@ -20,11 +20,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use ciel_engine::Begun;
+use ciel_engine::{Begun, Notice};
 use ciel_graph::Assignment;
-use ciel_model::{
-    AttemptNumber, Failure, FailureKind, Handle, Keeping, Label, Name, Pool, TaskKey,
-};
+use ciel_model::{AttemptNumber, Failure, FailureKind, Keeping, Label, Name, Pool, TaskKey};
 use ciel_node::{AttemptKey, WorkerKey};
 use ciel_store::Written;
 use ciel_workers::{Input, Overdrawn, Rules};
@@ -170,8 +168,8 @@ impl Workers {
     }
 
     /// A reference that a running task watches is resolved.
-    pub(crate) fn notify(&self, worker: WorkerKey, attempt: AttemptKey, handle: Handle) {
-        self.command(worker, Input::Notify(attempt, handle));
+    pub(crate) fn notify(&self, worker: WorkerKey, attempt: AttemptKey, notice: Notice) {
+        self.command(worker, Input::Notify(attempt, notice));
     }
 
     /// Forgets a parked strand, which moves elsewhere or was cancelled.

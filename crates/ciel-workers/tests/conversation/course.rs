@@ -131,6 +131,36 @@ fn watched_reference_is_answered_when_it_is_resolved() {
     assert_eq!(world.send(1, open_construct(3)), "answer 3: opened");
 }
 
+/// Its children need the core; what it has asked has no index and is no observation.
+#[test]
+fn task_beneath_the_root_is_not_kept_waiting_until_few_children_are_left() {
+    for has_root_apart in [false, true] {
+        let mut asking = hello();
+        asking.features.push("children".to_string());
+        let mut world = World::running(asking);
+        world.machines.has_root_apart = has_root_apart;
+        world.machines.engine.bound_children(1);
+        world.send(0, define(5, "p", 1));
+        for action in 0..3 {
+            let first = action as u32;
+            world.send(1, spawn(action, first, 5, &[]));
+        }
+        let asked = question(3, "few_children", 0, &[]);
+        assert_eq!(world.send(1, asked), "answer 3: ");
+        assert_eq!(world.send(1, spawn(3, 3, 5, &[])), "[spawned]");
+    }
+}
+
+#[test]
+fn worker_that_has_not_named_the_feature_is_refused_few_children() {
+    let mut world = World::running(hello());
+    let answer = world.send(1, question(3, "few_children", 0, &[]));
+    assert!(
+        answer.starts_with("answer 3: unknown observation"),
+        "{answer}"
+    );
+}
+
 /// Who writes may need the core, and its reader would keep it for ever.
 #[test]
 fn task_that_takes_a_core_is_not_shown_what_is_not_resolved() {

@@ -31,6 +31,7 @@ pub fn of_event(event: &Event) -> Option<String> {
         | Event::FrontierMoved { .. }
         | Event::ProcessWrote { .. }
         | Event::ProcessPaused { .. }
+        | Event::ChildrenAwaited { .. }
         | Event::Ticked => return None,
     };
     Some(match told {

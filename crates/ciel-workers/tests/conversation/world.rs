@@ -84,8 +84,8 @@ impl Machines {
             Order::NotifyWatcher {
                 worker,
                 attempt,
-                handle,
-            } => (worker, Input::Notify(attempt, handle)),
+                notice,
+            } => (worker, Input::Notify(attempt, notice)),
             Order::DropParked {
                 worker,
                 task,

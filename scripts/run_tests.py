@@ -17,6 +17,8 @@ from tally import Tally
 
 CARGO_TEST = ["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"]
 CLIPPY = ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]
+FOR_ONE_VERSION = ["--package", "ciel-python", "--no-default-features", "--locked"]
+CLIPPY_FOR_ONE_VERSION = ["cargo", "clippy", *FOR_ONE_VERSION, "--", "-D", "warnings"]
 PAGES = ["make", "--no-print-directory", "doc"]
 FORMAT = ["cargo", "fmt", "--all", "--check", "--", "-l"]
 SCRIPTS = [sys.executable, "-m", "unittest", "discover", "-s", "scripts"]
@@ -127,6 +129,7 @@ def main() -> int:
         for step, name, command in [
             (tool, "form", FORMAT),
             (tool, "lints", CLIPPY),
+            (tool, "lints of the module for one version of Python", CLIPPY_FOR_ONE_VERSION),
             (whole, "pages of our crates", PAGES),
             (types, "types of Python", ["sdk/python"]),
             (tests, "scripts", SCRIPTS),

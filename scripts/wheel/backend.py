@@ -5,7 +5,9 @@ looks for a wheel's own scripts, so one wheel has both and `ciel` is an executab
 a Python script around it. It knows neither what is in the crates nor how pip calls it; read
 pyproject.toml for the settings.
 
-CIEL_WHEEL_PROFILE is the profile of cargo, `release` if unset. Tests use `dev`.
+CIEL_WHEEL_PROFILE is the profile of cargo, `release` if unset. Tests use `dev`. With pip's setting
+`-C interface=version` the module is built for the version of the interpreter that builds it, and
+for no other; without, it is one for all versions.
 """
 
 import json
@@ -102,19 +104,31 @@ def stage_command() -> None:
     manual.write_bytes(subprocess.check_output([executable, "man"]))
 
 
-def prepared() -> Settings:
-    """Makes ready for maturin, and gives the settings to call it with."""
+def build_args(settings: Settings) -> str:
+    """What to call maturin with for pip's settings; ends the build for one that is not known."""
+    interface = (settings or {}).get("interface", "stable")
+    if interface not in ("stable", "version"):
+        sys.exit(
+            f"interface={interface} is neither stable, a module for all versions of CPython, nor "
+            "version, one for that of this interpreter"
+        )
+    return f"--profile {profile()}" + " --no-default-features" * (interface == "version")
+
+
+def prepared(settings: Settings) -> Settings:
+    """Makes ready for maturin, and gives the settings to call it with, made of those of pip."""
     check_interpreter()
+    args = build_args(settings)
     # Maturin's functions start its program, which lies beside an interpreter of its own.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return {"build-args": f"--profile {profile()}"}
+    return {"build-args": args}
 
 
 def prepare_metadata_for_build_wheel(
     metadata_directory: str, config_settings: Settings = None
 ) -> str:
     """The metadata of the wheel without building it, as PEP 517 has it."""
-    settings = prepared()
+    settings = prepared(config_settings)
     DATA.mkdir(parents=True, exist_ok=True)
     return str(maturin.prepare_metadata_for_build_wheel(metadata_directory, settings))
 
@@ -126,7 +140,7 @@ def build_wheel(
     wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
 ) -> str:
     """A wheel with the module and the command, as PEP 517 has it; gives its file name."""
-    settings = prepared()
+    settings = prepared(config_settings)
     stage_command()
     return str(maturin.build_wheel(wheel_directory, settings, metadata_directory))
 
@@ -135,13 +149,13 @@ def build_editable(
     wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
 ) -> str:
     """A wheel that leads to the source tree, with the command, as PEP 660 has it."""
-    settings = prepared()
+    settings = prepared(config_settings)
     stage_command()
     return str(maturin.build_editable(wheel_directory, settings, metadata_directory))
 
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     """An archive of all files that git knows, as PEP 517 has it; needs a checkout."""
-    prepared()
+    prepared(config_settings)
     DATA.mkdir(parents=True, exist_ok=True)
     return str(maturin.build_sdist(sdist_directory))

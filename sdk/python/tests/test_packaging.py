@@ -285,6 +285,19 @@ def test_interpreters_that_cannot_work_are_refused_with_a_reason() -> None:
     assert backend.refusal("cpython", (3, 10), False) == _interpreter.refusal(False, (3, 10))
 
 
+def test_wheel_is_for_all_versions_unless_it_is_asked_to_be_for_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("CIEL_WHEEL_PROFILE", raising=False)
+    backend = script("backend")
+    assert backend.build_args(None) == "--profile release"
+    assert backend.build_args({"interface": "stable"}) == "--profile release"
+    for_one = backend.build_args({"interface": "version"})
+    assert for_one == "--profile release --no-default-features"
+    with pytest.raises(SystemExit, match="neither stable, .* nor version"):
+        backend.build_args({"interface": "3.11"})
+
+
 def test_import_by_a_free_threaded_python_says_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
     _interpreter.check()
     monkeypatch.setattr(sys, "abiflags", "t")

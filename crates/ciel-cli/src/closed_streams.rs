@@ -2,9 +2,10 @@
 //!
 //! The standard library opens `/dev/null` in the place of closed ones before `main`, so output
 //! would be lost without an error. The look comes earlier: the loader asks for it. This module does
-//! not know who reads or writes the streams. Read next: `ordered`, which passes them on.
+//! not know who reads or writes the streams. Read next: `ordered`, which passes them on, `observer`.
 
 use std::ffi::c_int;
+use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -29,12 +30,23 @@ extern "C" fn look() {
     }
 }
 
+/// An error (`EBADF`) if standard output was closed: what is written to it now would be lost.
+///
+/// # Errors
+/// It was.
+pub fn check_output() -> io::Result<()> {
+    match WERE_CLOSED[1].load(Ordering::Relaxed) {
+        true => Err(io::Error::from_raw_os_error(libc::EBADF)),
+        false => Ok(()),
+    }
+}
+
 /// Has reading and writing what was closed fail as if it still were (`EBADF`), here and in
 /// processes that inherit it. The numbers stay taken, so that no other file gets them.
 ///
 /// # Errors
 /// The system gives no descriptor.
-pub fn keep_closed() -> std::io::Result<()> {
+pub fn keep_closed() -> io::Result<()> {
     for (stream, was_closed) in STREAMS.into_iter().zip(&WERE_CLOSED) {
         if !was_closed.load(Ordering::Relaxed) {
             continue;
@@ -43,7 +55,7 @@ pub fn keep_closed() -> std::io::Result<()> {
         let path = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         // SAFETY: what is replaced is the standard library's `/dev/null`, which nobody else owns.
         if unsafe { libc::dup2(path.as_raw_fd(), stream) } < 0 {
-            return Err(std::io::Error::last_os_error());
+            return Err(io::Error::last_os_error());
         }
     }
     Ok(())

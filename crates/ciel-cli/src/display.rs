@@ -6,11 +6,14 @@ use std::process::ExitCode;
 pub use ciel_view::words::{shortened, size};
 
 use crate::cli_error::{CliError, JOB_FAILED};
+use crate::closed_streams;
 
 /// Prints data on standard output; a closed pipe is no error.
 pub fn print(bytes: &[u8]) -> Result<ExitCode, CliError> {
     let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    let written = closed_streams::check_output()
+        .and_then(|()| stdout.write_all(bytes))
+        .and_then(|()| stdout.flush());
     match written {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(CliError::Unread),

@@ -13,6 +13,7 @@ use ciel_view::records::StoreRecord;
 use serde_json::{Value, json};
 
 use crate::cli_error::CliError;
+use crate::closed_streams;
 use crate::display::{counted, duration, roughly};
 use crate::failures;
 use crate::options::RunOptions;
@@ -43,6 +44,8 @@ pub struct CommandObserver {
     verbose: bool,
     output: Mutex<Output>,
     terminal: bool,
+    /// Output is lost without an error where standard output was closed.
+    may_lose_output: bool,
 }
 
 /// Where the ordered output goes.
@@ -74,7 +77,17 @@ impl CommandObserver {
                 within_line: false,
             }),
             terminal: io::stdout().is_terminal(),
+            may_lose_output: false,
         })
+    }
+
+    /// For a program that has closed its standard output: what is printed is lost, as what it
+    /// prints itself.
+    pub fn losing_output(self) -> Self {
+        CommandObserver {
+            may_lose_output: true,
+            ..self
+        }
     }
 
     /// Prints the end of the job, after all else: failures, the summary.
@@ -107,6 +120,9 @@ impl CommandObserver {
 
     /// Writes to standard output. Talk waits for it only where both are the same terminal.
     fn data(&self, bytes: &[u8]) -> io::Result<()> {
+        if !self.may_lose_output {
+            closed_streams::check_output()?;
+        }
         if self.terminal {
             return locked(&self.talk).data(bytes);
         }

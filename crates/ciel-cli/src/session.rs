@@ -25,7 +25,7 @@ pub fn serve(shared: &Shared, options: RunOptions) -> Result<ExitCode, CliError>
     let client = client()?;
     let given = JobFiles::of(&options)?;
     let paint = paint::paint_errors(shared.colour);
-    let observer = Arc::new(CommandObserver::new(&options, paint, &[])?);
+    let observer = Arc::new(CommandObserver::new(&options, paint, &[])?.losing_output());
     run::tell_of_place(shared, &*observer);
     let settings = run::settings(shared, &options, given, Resume::New)?;
     let ended = ciel_runtime::run(settings, Job::Session(client), observer.clone());

@@ -1,6 +1,6 @@
 //! Where output goes: pipes that close, files that are continued or refused, a terminal.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::support::{Folder, Running, shows};
 
@@ -186,4 +186,43 @@ fn progress_line_tells_what_is_known_so_far() {
     assert!(shown.contains("0/2 tasks · 1 running · "), "{shown:?}");
     assert!(shown.contains(" · oldest sh@"), "{shown:?}");
     assert!(shown.contains("failed"), "{shown:?}");
+}
+
+/// The standard library opens `/dev/null` for what is closed: the output of a job was lost, with
+/// status 0, and so was that of `ciel runs`.
+#[test]
+fn closed_standard_output_is_an_error_unless_nothing_is_printed() {
+    let folder = Folder::with_job("print(\"said\");\n");
+    folder.write("silent.sw", "x = 1;\n");
+    for (words, code, message) in [
+        (
+            &["run", "-q", "job.sw"][..],
+            1,
+            "cannot write the output: Bad file descriptor",
+        ),
+        (&["run", "-q", "silent.sw"], 0, ""),
+        (
+            &["runs"],
+            1,
+            "cannot write to standard output: Bad file descriptor",
+        ),
+    ] {
+        let ciel = folder.command(words);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "exec \"$0\" \"$@\" >&-"]);
+        shell.arg(ciel.get_program()).args(ciel.get_args());
+        shell.current_dir(ciel.get_current_dir().unwrap());
+        for (name, value) in ciel.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        let output = shell.output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {stderr}");
+        assert!(stderr.contains(message), "{stderr}");
+    }
+    let ended = folder.ciel(&["run", "-q", "job.sw"]);
+    assert_eq!(ended.shown(), "exit 0\n--- stdout\nsaid\n");
 }

@@ -2,7 +2,8 @@
 //!
 //! The standard library opens `/dev/null` in the place of closed ones before `main`, so output
 //! would be lost without an error. The look comes earlier: the loader asks for it. This module does
-//! not know who reads or writes the streams. Read next: `ordered`, which passes them on, `observer`.
+//! not know who reads or writes the streams. Read next: `ordered`, which passes them on, and
+//! `observer`.
 
 use std::ffi::c_int;
 use std::io;

@@ -147,6 +147,10 @@ impl Keeper<'_> {
             Request::Begun(query) => self.begin(&query),
             Request::Ended(ended) => self.add(*ended),
             Request::Left(attempt) => drop(self.begun.remove(&attempt.task)),
+            Request::Unkept(attempt, task) => {
+                self.begun.remove(&attempt.task);
+                self.leave(Digest(task.0), true);
+            }
             Request::Read(path, digest) => self.note_read(&path, digest),
             Request::Spawned {
                 parent,

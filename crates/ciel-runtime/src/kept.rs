@@ -24,6 +24,8 @@ pub(crate) enum Request {
     Ended(Box<EndedTask>),
     /// That attempt has not ended well.
     Left(AttemptKey),
+    /// That attempt has ended well with a result that cannot be kept.
+    Unkept(AttemptKey, Name),
     /// The run has read a file of the user's, whose content has that digest if it is known.
     Read(PathBuf, Option<Digest>),
     /// A task that takes part has spawned another.
@@ -113,7 +115,10 @@ impl Request {
                 outputs.all(|output| matches!(output.content, StagedContent::Inline(_)))
             }
             Request::Read(_, digest) => digest.is_some(),
-            Request::Left(_) | Request::Spawned { .. } | Request::Over { .. } => true,
+            Request::Left(_)
+            | Request::Unkept(..)
+            | Request::Spawned { .. }
+            | Request::Over { .. } => true,
         }
     }
 }

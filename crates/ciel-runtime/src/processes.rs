@@ -80,9 +80,13 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
     }
     // The key of a kept result is made of whole inputs.
     let takes_part = assignment.descriptor.keeping != Keeping::Never;
-    let is_kept = assignment.streams.is_empty() && matches!(ended, Ok(Conclusion::Outputs { .. }));
+    let is_well = matches!(ended, Ok(Conclusion::Outputs { .. }));
+    let is_kept = assignment.streams.is_empty() && is_well;
     if takes_part && !is_kept {
-        engine.kept.send(Request::Left(key));
+        engine.kept.send(match is_well {
+            true => Request::Unkept(key, assignment.label.name),
+            false => Request::Left(key),
+        });
     }
     match ended {
         Ok(Conclusion::Outputs {

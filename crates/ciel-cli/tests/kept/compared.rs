@@ -28,7 +28,7 @@ fn reasons(told: &Value) -> String {
 }
 
 /// The ids of the runs, newest first.
-fn runs(place: &Place) -> Vec<String> {
+pub fn runs(place: &Place) -> Vec<String> {
     let told = place.run(&["runs", "--json"]).stdout;
     let ids = told.lines().map(|line| {
         let run: Value = serde_json::from_str(line).unwrap();

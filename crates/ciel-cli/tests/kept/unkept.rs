@@ -1,5 +1,6 @@
 //! What is never kept: results of tasks that ran out of time, and of those that were stopped.
 
+use crate::compared::runs;
 use crate::expect;
 use crate::support::Place;
 
@@ -50,4 +51,49 @@ fn task_that_was_stopped_by_the_user_is_not_kept() {
     let ended = place.run(&["run", "--kept", "job.sw"]);
     expect(&ended, 0, &["slow"]);
     assert_eq!(ended.stdout, "\"q\\n\"\n");
+}
+
+/// A command that reads what another one writes at the same time.
+const STREAMED: &str = r#"
+made = spawn_exec("shell", {"command": "echo ran made >&2; echo x; read y < gate",
+                            "stream": true}, 1)[0];
+return text(spawn_exec("shell", {
+    "command": "echo ran reads >&2; head -n 1; : > started", "stdin": [made]}, 1)[0]);
+"#;
+
+/// The next run said that it had never finished, and `ciel diff` that its input had changed:
+/// it had been noted with the inputs that were there when it began.
+#[test]
+fn command_that_reads_a_stream_is_not_kept_and_the_next_run_says_so() {
+    let place = Place::new();
+    let gate = place.gate("gate");
+    let live = place.start_script(&["-j2"], STREAMED);
+    place.await_file("started");
+    gate.release(1);
+    expect(&live.end(), 0, &["made", "reads"]);
+    let again = place.script(&["--kept", "-j2"], STREAMED);
+    expect(&again, 0, &["reads"]);
+    let said = &again.stderr;
+    assert!(said.contains("1 of 2 kept; echo: not kept"), "{said}");
+    let told = place.run(&["diff", &runs(&place)[1], &runs(&place)[0]]);
+    assert!(!told.stdout.contains("input changed"), "{}", told.stdout);
+    expect(&place.script(&["--kept", "-j2"], STREAMED), 0, &[]);
+}
+
+/// The next run said that it had never finished.
+#[test]
+fn command_that_prints_too_much_is_not_kept_and_the_next_run_says_so() {
+    let place = Place::new();
+    let script = shell_printing_much();
+    expect(&place.script(&[], &script), 0, &["much"]);
+    let again = place.script(&["--kept"], &script);
+    expect(&again, 0, &["much"]);
+    let said = &again.stderr;
+    assert!(said.contains("not kept"), "{said}");
+}
+
+fn shell_printing_much() -> String {
+    let command = "echo ran much >&2; : > {out.done}; head -c 1100000 /dev/zero | tr '\\\\0' a";
+    let arguments = format!("{{\"command\": \"{command}\", \"outputs\": [\"done\"]}}");
+    format!("return text(spawn_exec(\"shell\", {arguments}, 1)[0]);")
 }

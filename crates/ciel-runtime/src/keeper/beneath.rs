@@ -106,7 +106,7 @@ impl Keeper<'_> {
     }
 
     /// The result of a task that ended well is not kept.
-    fn leave(&mut self, place: Digest, is_harmless: bool) {
+    pub(super) fn leave(&mut self, place: Digest, is_harmless: bool) {
         self.note_unkept(place, is_harmless);
         self.clear(place);
     }

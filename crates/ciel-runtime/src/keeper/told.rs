@@ -18,12 +18,14 @@ use crate::engine::Engine;
 use crate::kept::{EndedTask, PRINTED_BYTES_MAX, Request, Segment, StagedContent, StagedOutput};
 use crate::output::stored;
 
-/// Says to the thread of kept results that a task begins, if it takes part.
+/// Says to the thread of kept results that a task begins, if it takes part and all that it is given
+/// is there: what it reads as a stream may be not.
 pub(crate) fn tell_begun(engine: &Engine, assignment: &Assignment) {
     let Entry::Start(inputs) = &assignment.entry else {
         return;
     };
-    if assignment.descriptor.keeping == Keeping::Never {
+    let is_whole = inputs.len() == assignment.descriptor.inputs.len();
+    if assignment.descriptor.keeping == Keeping::Never || !is_whole {
         return;
     }
     let plain = |resolution: &Resolution| match resolution {
@@ -162,7 +164,7 @@ pub(crate) fn keep_command(
             read: Vec::new(),
             took_us: begun.elapsed().as_micros() as u64,
         })),
-        None => Request::Left(attempt),
+        None => Request::Unkept(attempt, assignment.label.name),
     };
     engine.kept.send(request);
 }

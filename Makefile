@@ -36,6 +36,8 @@ FAILURES ?= 100000
 OUTPUT_BYTES ?= 5000000000
 STRANDS ?= 1000000
 SPAWNS ?= 1000000
+# Fifty times the budget of the store through which they pass.
+PASSED_BYTES ?= 50000000000
 GROUPS ?=
 ROUNDS ?= 5
 PAIRS ?= 30
@@ -127,6 +129,8 @@ soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KIL
 	@$(WITH_PYTHON) CIEL_OUTPUTS=$(OUTPUTS) CIEL_FAILURES=$(FAILURES) \
 		CIEL_OUTPUT_BYTES=$(OUTPUT_BYTES) CIEL_SPAWNS=$(SPAWNS) cargo test --locked --quiet \
 		-p ciel-cli --test extremes -- --nocapture --test-threads=1
+	@$(WITH_PYTHON) CIEL_PASSED_BYTES=$(PASSED_BYTES) $(PYTHON) -m pytest -q -s \
+		sdk/python/tests/test_flat_store.py
 	@$(WITH_PYTHON) CIEL_SPAWNS=$(SPAWNS) CIEL_CHAIN_COUNT=$(SPAWNS) $(PYTHON) -m pytest -q -s \
 		sdk/python/tests/test_bounded_memory.py \
 		sdk/python/tests/test_in_place_natively.py -k "bounded or long_chain"

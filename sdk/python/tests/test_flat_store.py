@@ -1,0 +1,78 @@
+"""Fifty times the budget of a store passes through it, and neither memory nor disk grows with that.
+
+The usual run is a small one; `make soak` sets `CIEL_PASSED_BYTES` to 50 GB, so that the budget is
+1 GB, and then an optimised build runs the job. A third of the bytes each: values of Python tasks,
+files of commands, and streams from command to command that are stored nowhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import jobs
+
+PASSED = int(os.environ.get("CIEL_PASSED_BYTES", str(240 << 20)))
+"""Bytes that all tasks together make."""
+
+BUDGET = PASSED // 50
+"""Bytes that the disk may have of them; memory may have as many."""
+
+PIECES = 1200
+"""Tasks that make them."""
+
+SIZE = PASSED // PIECES
+"""Bytes of each, of which a budget is 24."""
+
+BASE_KIB_MAX = 64 << 10
+"""Memory of the largest process that handles no large piece, at most."""
+
+JOB = """
+import hashlib
+
+import ciel
+
+@ciel.task(keep=False, retries=1)
+def made(number, size):
+    line = b"%d\\n" % number
+    return (line * (size // len(line) + 1))[:size]
+
+@ciel.task(keep=False, retries=1)
+def digest(data):
+    return hashlib.md5(data).hexdigest()
+
+def main(pieces, size):
+    pieces, size = int(pieces), int(size)
+    found = []
+    for number in range(pieces):
+        if number % 3 == 0:
+            found.append(digest.spawn(made.spawn(number, size)))
+            continue
+        once = ciel.stream(single_consumer=True) if number % 3 == 1 else None
+        data = ciel.sh("yes {n} | head -c {size}", n=number, size=size, stdout=once, keep=False)
+        found.append(ciel.sh("md5sum | head -c 32", stdin=data, keep=False))
+    return [one if isinstance(one, str) else one.decode() for one in ciel.gather(found)]
+"""
+
+
+def expected(number: int) -> str:
+    line = b"%d\n" % number
+    return hashlib.md5((line * (SIZE // len(line) + 1))[:SIZE]).hexdigest()
+
+
+def test_bytes_of_fifty_budgets_pass_through_one(tmp_path: Path) -> None:
+    """About two results for each core may come on top of the budget of the disk, the page says."""
+    budgets = (f"--store-bytes={BUDGET}", f"--store-memory={BUDGET}")
+    job = jobs.write(tmp_path, JOB)
+    ended, peak_kib = jobs.run_measured(
+        job, str(PIECES), str(SIZE), options=("-j2", "--json", *budgets)
+    )
+    assert ended.value == [expected(number) for number in range(PIECES)]
+    store = [json.loads(line) for line in ended.talk.splitlines()][-1]["store"]
+    print(f"{PASSED} bytes: peak of the store {store['peak_bytes']}, of a process {peak_kib} KiB")
+    assert store["made_bytes"] >= PASSED // 3 * 2
+    assert store["memory_peak_bytes"] <= BUDGET
+    assert store["peak_bytes"] <= 2 * BUDGET + 6 * SIZE
+    assert peak_kib <= BASE_KIB_MAX + 4 * (SIZE >> 10)

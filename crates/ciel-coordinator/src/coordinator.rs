@@ -57,8 +57,10 @@ pub struct Coordinator {
 impl Coordinator {
     /// That of a new run.
     pub fn new(policy: Policy, ordered_errors: bool) -> Coordinator {
+        let mut graph = Graph::new(policy);
+        graph.keep_lineage();
         Coordinator {
-            graph: Graph::new(policy),
+            graph,
             output: OrderedStream::new(),
             errors: OrderedStream::new(),
             ordered_errors,
@@ -73,7 +75,6 @@ impl Coordinator {
     /// From now on everything is recorded there; a new run begins with a record of its own.
     pub fn record_to(&mut self, recorder: Box<dyn Recorder>) {
         self.recorder = Some(recorder);
-        self.graph.keep_lineage();
         if self.graph.counts().spawned == 0 {
             let (policy, ordered_errors) = (self.graph.policy(), self.ordered_errors);
             self.record(&Spelled::Began {
@@ -339,19 +340,12 @@ impl Coordinator {
         Ok(coordinator)
     }
 
-    /// That of a run of which there are records.
-    fn recorded(policy: Policy, ordered_errors: bool) -> Coordinator {
-        let mut coordinator = Coordinator::new(policy, ordered_errors);
-        coordinator.graph.keep_lineage();
-        coordinator
-    }
-
     fn begin(record: &[u8]) -> Result<Coordinator, FoldError> {
         match Record::read(record).ok_or(FoldError::Record)? {
             Record::Began {
                 policy,
                 ordered_errors,
-            } => Ok(Coordinator::recorded(policy, ordered_errors)),
+            } => Ok(Coordinator::new(policy, ordered_errors)),
             Record::Event { .. }
             | Record::Wrote { .. }
             | Record::WroteError { .. }
@@ -367,7 +361,7 @@ impl Coordinator {
             Record::Began {
                 policy,
                 ordered_errors,
-            } => *self = Coordinator::recorded(policy, ordered_errors),
+            } => *self = Coordinator::new(policy, ordered_errors),
             Record::Event { now, event } => self.tell(now, event, actions),
             // The strand has failed by then if its replay differs.
             Record::Wrote {

@@ -361,10 +361,10 @@ impl Engine {
         self.hinder(hindrance);
     }
 
-    /// The file of an object is lost: a recorded run recomputes it, and all others that are lost by
-    /// now, unless there is nowhere to put them.
+    /// The file of an object is lost: it is recomputed, and all others that are lost by now, unless
+    /// there is nowhere to put them. A serial run cannot go back to a task.
     fn heed_lost(&self, error: &StoreError, name: ObjectName) {
-        if self.journal.is_none() {
+        if self.settings.serial {
             return;
         }
         if !self.folder.has_objects() {

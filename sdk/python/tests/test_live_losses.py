@@ -15,6 +15,8 @@ import pytest
 from conditions import until
 from test_lost_results import DAMAGES, JOB, PLACES, RESULTS, objects_of, serial
 
+import ciel
+
 READ_BY_A_TASK = (
     JOB
     + """
@@ -76,7 +78,12 @@ def damaged_at_the_gate(
     return jobs.end_of(live)
 
 
-@pytest.mark.parametrize("options", PLACES, ids=["disk", "memory"])
+UNRECORDED = [("-j2", "--durable=never", "--store-memory=0"), ("-j2", "--durable=never")]
+
+
+@pytest.mark.parametrize(
+    "options", [*PLACES, *UNRECORDED], ids=["disk", "memory", "unrecorded", "unrecorded memory"]
+)
 @pytest.mark.parametrize("seed", range(6))
 def test_results_lost_in_a_live_run_are_recomputed_in_it(
     seed: int, options: tuple[str, ...], tmp_path: Path
@@ -87,6 +94,19 @@ def test_results_lost_in_a_live_run_are_recomputed_in_it(
     assert ended.status == 0, ended.talk
     assert ended.printed == serial(tmp_path, RESULTS).printed
     assert "it is recomputed" in ended.talk
+
+
+def test_inputs_of_tasks_of_a_session_that_are_lost_are_recomputed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Sessions are not recorded: their tasks failed with `ObjectLost`."""
+    with ciel.Session(jobs=2, state=tmp_path / "state", store_memory=0) as session:
+        value = session.submit(bytes, 200_000)
+        assert session.submit(len, value.later).result() == 200_000
+        (file,) = objects_of(tmp_path)
+        file.unlink()
+        assert session.submit(len, value.later).result() == 200_000
+    assert "is gone now: it is recomputed" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,8 @@ pub enum Event {
         /// How many tasks it runs at once; at least 1.
         slots: u32,
     },
-    /// A worker keeps something of objects beside its tasks; [`near`](crate::Offer::near) says
-    /// which tasks suit it therefore.
+    /// A worker keeps something of objects beside its tasks; which tasks suit it therefore is said
+    /// with their offers.
     WorkerCaches {
         /// The worker.
         worker: WorkerKey,

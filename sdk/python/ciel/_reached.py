@@ -216,8 +216,11 @@ def _made(target: Any) -> Local:
         return _constant(target)
     if isinstance(target, type):
         return _class(target)
-    local = _foreign(getattr(target, "__module__", None) or type(target).__module__)
-    return _by_its_name(local, target)
+    module = getattr(target, "__module__", None)
+    if isinstance(target, _BUILT_IN):
+        # It may be of an extension of the program.
+        return _by_its_name(_module(module or "builtins"), target)
+    return _by_its_name(_foreign(module or type(target).__module__), target)
 
 
 def _task(task: TaskFunction) -> Local:
@@ -259,7 +262,8 @@ def _function(function: types.FunctionType) -> Local:
 
 def _by_its_name(local: Local, function: Any) -> Local:
     """What leads to a function uses its name, whatever that is called there."""
-    return local._replace(used=frozenset({getattr(function, "__name__", "")}))
+    name = getattr(function, "__name__", "")
+    return local._replace(used=local.used | {name})
 
 
 def _import(name: str) -> Local:

@@ -36,6 +36,7 @@ from ciel._native import (
     Start,
     TaskOptions,
     Value,
+    tell_caches,
 )
 
 if TYPE_CHECKING:
@@ -104,6 +105,11 @@ SAID: dict[str, Callable[[Connection, int], None]] = {
         tag, [10], 0, None, after=7, released=[9]
     ),
     "worker-block-on-rest": lambda c, tag: c.block(tag, [], 2, None, after=4),
+    "worker-caches": lambda c, _: tell_caches(
+        c,
+        ["/run/objects/5f1c0a52b5bd4b6f8d1f1f6d2c9e1b07"],
+        ["/run/objects/0c9e1b075f1c0a52b5bd4b6f8d1f1f6d"],
+    ),
     "worker-commit": lambda c, tag: c.commit(tag, 3, "pickle", [0, 2], action=2, handle=5),
     "worker-construct": lambda c, tag: c.construct(
         tag, b'[{"$ref":0}]', "json", [1 << 31], action=2, handle=5, part=0

@@ -4,7 +4,7 @@
 
 use super::failure::{Failure, Pause};
 use super::kept::Kept;
-use super::{Ended, Machine, Parallel, Returned, Role};
+use super::{Ended, Machine, Returned, Role};
 use super::{graph, json};
 use crate::code::Instruction;
 use crate::host::{Answer, Handle, Host};
@@ -32,8 +32,6 @@ impl Machine {
     /// The value on top leaves the script.
     pub(super) fn finish(&mut self, host: &mut dyn Host) -> Result<Ended, Pause> {
         let value = match self.surroundings.role {
-            // Whoever waits for the value waits for each of a row, which ends sooner here.
-            Role::Function if self.parallel() == Parallel::Row => Err(Pause::Blocked(Vec::new())),
             Role::Function => {
                 self.promote_pending(host, usize::MAX)?;
                 self.leave_function(host)

@@ -115,16 +115,12 @@ impl Kept {
 
     /// The first pending child from that number on.
     pub(super) fn pending(&self, from: usize) -> Option<(usize, Child)> {
-        self.all_pending(from).next()
-    }
-
-    /// All of them.
-    pub(super) fn all_pending(&self, from: usize) -> impl Iterator<Item = (usize, Child)> {
         let rest = self.slots.iter().enumerate().skip(from);
         rest.filter_map(|(number, slot)| match slot {
             Slot::Pending(child) => Some((number, *child)),
             _ => None,
         })
+        .next()
     }
 
     /// What is kept although nothing names it.

@@ -45,7 +45,7 @@ use kept::Kept;
 use promote::Detached;
 use table::Table;
 
-pub use promote::{Parallel, Promoted};
+pub use promote::Promoted;
 pub use references::Compacted;
 pub use save::Saved;
 

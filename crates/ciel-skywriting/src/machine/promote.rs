@@ -23,22 +23,6 @@ pub struct Promoted {
     pub machine: Box<Machine>,
 }
 
-/// What could run at the same time if the children that a machine keeps were tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parallel {
-    /// Two of them: neither needs the other.
-    Children,
-    /// One of them, beside the strand that has spawned it.
-    Strand,
-    /// Nothing: the strand needs the one that runs in place, and others need it, too.
-    Nothing,
-    /// Nothing, and of many children each one needs one before it.
-    Row,
-}
-
-/// Pending children that are looked at, at most, for what could run at the same time.
-const LOOKED_AT_MAX: usize = 16;
-
 /// A child that ran in place, and has a machine of its own before it is promoted.
 pub(super) struct Detached {
     /// Its number.
@@ -91,37 +75,6 @@ impl Machine {
             self.detached = Some(Detached { number, machine });
         }
         Ok(())
-    }
-
-    /// What another thread would be worth to it.
-    pub fn parallel(&self) -> Parallel {
-        let runs = self.is_in_place() || self.detached.is_some();
-        let pending = self.kept.all_pending(self.strands[0].oldest as usize);
-        let pending = pending.filter(|(_, child)| !child.is_sealed);
-        let mut ready = usize::from(runs);
-        let mut looked_at = 0;
-        for (number, _) in pending.take(LOOKED_AT_MAX) {
-            looked_at += 1;
-            ready += usize::from(!self.needs_kept(number));
-            if ready > 1 {
-                return Parallel::Children;
-            }
-        }
-        match looked_at {
-            LOOKED_AT_MAX => Parallel::Row,
-            1.. if !runs => Parallel::Strand,
-            _ => Parallel::Nothing,
-        }
-    }
-
-    /// Whether a pending child was given what another kept child has not given yet.
-    fn needs_kept(&self, number: usize) -> bool {
-        let is_open = |number: usize| {
-            let slot = self.kept.slot(number);
-            matches!(slot, Slot::Pending(_) | Slot::Running(_))
-        };
-        let roots = self.frozen(number).iter();
-        roots.copied().any(|root| self.names_kept(root, is_open))
     }
 
     /// Instructions that a promotion while a child runs may cost, roughly.

@@ -159,9 +159,11 @@ impl Node {
         &self.free
     }
 
-    /// Whole cores that are free while nothing waits for one but strands whose worker is busy.
+    /// Whole cores that are free while nothing waits for one but strands whose worker is busy. The
+    /// root waits for none.
     pub fn idle_cores(&self) -> usize {
-        match self.queued.len() == self.pools.held() {
+        let root_waits = self.apart.filter(|root| self.queued.contains_key(root));
+        match self.queued.len() == self.pools.held() + usize::from(root_waits.is_some()) {
             true => self.free.millicores as usize / 1000,
             false => 0,
         }

@@ -28,7 +28,8 @@ pub(crate) struct Worker {
     stopping: BTreeSet<AttemptKey>,
     /// It gets no new task; it only resumes the strands parked in it.
     pub(crate) retired: bool,
-    /// The root runs in it or is parked there, and nothing else may be but what began inside it.
+    /// The root runs in it or is parked there, or something does that began inside the root;
+    /// nothing else may.
     pub(crate) is_roots: bool,
     /// Strands whose live copies it keeps.
     pub(crate) parked: BTreeSet<TaskKey>,
@@ -94,6 +95,12 @@ impl Worker {
     fn unpark(&mut self, task: TaskKey) {
         self.parked.remove(&task);
         self.timely.remove(&task);
+    }
+
+    /// Something has left it, or is not wanted any more: if nothing else is there, it is the root's
+    /// no more.
+    fn note_less(&mut self) {
+        self.is_roots &= !(self.running.is_empty() && self.parked.is_empty());
     }
 }
 
@@ -367,8 +374,8 @@ impl Pools {
         worker.stopping.remove(&attempt);
         self.warm = Some(key);
         match kept {
-            // What has begun inside the root leaves it parked there.
-            Kept::Nothing => worker.is_roots &= !worker.parked.is_empty(),
+            // What has begun inside the root leaves it there.
+            Kept::Nothing => worker.note_less(),
             Kept::Copy | Kept::TimelyCopy => {
                 worker.park(task, kept == Kept::TimelyCopy);
                 self.homes.insert(task, key);
@@ -436,6 +443,7 @@ impl Pools {
             && let Some(worker) = self.workers.get_mut(&home)
         {
             worker.unpark(task);
+            worker.note_less();
         }
     }
 

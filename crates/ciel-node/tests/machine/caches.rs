@@ -42,6 +42,14 @@ fn two_free() -> World {
     world
 }
 
+/// Two busy workers, each with a cache: of object 7 in worker 0, of object 8 in worker 1.
+fn busy_pair() -> World {
+    let mut world = World::pair();
+    world.holds(0, &[(7, 10)]);
+    world.holds(1, &[(8, 10)]);
+    world
+}
+
 #[test]
 fn of_two_free_workers_the_task_gets_the_one_with_the_heaviest_caches() {
     let mut world = two_free();
@@ -55,9 +63,7 @@ fn of_two_free_workers_the_task_gets_the_one_with_the_heaviest_caches() {
 
 #[test]
 fn task_whose_caches_are_in_a_busy_worker_lets_one_go_whose_are_in_the_free_one() {
-    let mut world = World::pair();
-    world.holds(0, &[(7, 10)]);
-    world.holds(1, &[(8, 10)]);
+    let mut world = busy_pair();
     assert_eq!(world.naming(5, &[7]), "");
     assert_eq!(world.pooled(6, "py"), "");
     assert_eq!(world.naming(9, &[8]), "");
@@ -104,9 +110,7 @@ fn task_is_not_lent_to_another_worker_than_that_with_its_caches() {
 
 #[test]
 fn task_whose_worker_stays_busy_is_not_overtaken_for_ever() {
-    let mut world = World::pair();
-    world.holds(0, &[(7, 10)]);
-    world.holds(1, &[(8, 10)]);
+    let mut world = busy_pair();
     assert_eq!(world.naming(3, &[7]), "");
     let (mut running, mut next) = (2, 4);
     for _ in 0..limits::OVERTAKEN_MAX {

@@ -3,7 +3,7 @@
 use ciel_model::{Class, Pool};
 use ciel_node::{Event, WorkerKey};
 
-use super::world::{ROOT, World, attempt_of, cores_of, label};
+use super::world::{ROOT, World, attempt_of, cores_of};
 
 #[test]
 fn lent_task_that_was_relabeled_returns_to_its_new_place_in_the_queue() {
@@ -186,7 +186,7 @@ fn worker_for_which_a_strand_waits_is_lent_nothing() {
 fn task_that_began_inside_the_root_goes_on_there_and_nothing_else_does() {
     for other_cores_are_free in [true, false] {
         let mut world = World::new(2, false);
-        world.tell(root());
+        world.root_of("p", None);
         assert_eq!(world.ready(0), format!("{ROOT}:worker0"));
         if !other_cores_are_free {
             world.pooled(1, "p");
@@ -208,15 +208,16 @@ fn task_that_began_inside_the_root_goes_on_there_and_nothing_else_does() {
     }
 }
 
-fn root() -> Event {
-    Event::TaskOffered {
-        attempt: attempt_of(ROOT),
-        label: label(ROOT, 0),
-        class: Class::Pooled(Pool::new("p", 1)),
-        resources: cores_of(1),
-        resumed: None,
-        is_root: true,
-        is_limited: false,
-        near: Box::default(),
-    }
+/// The root, which takes no core, hid all idle cores from what ran in its worker.
+#[test]
+fn root_that_waits_for_its_busy_worker_takes_no_idle_core() {
+    let mut world = World::new(3, false);
+    world.root_of("p", None);
+    assert_eq!(world.ready(0), format!("{ROOT}:worker0"));
+    assert_eq!(world.begun(3, ROOT), "");
+    assert_eq!(world.taken_over(ROOT, 3), "3:worker0");
+    assert_eq!(world.root_of("p", Some(u64::MAX)), "");
+    assert_eq!(world.node.idle_cores(), 2);
+    assert_eq!(world.left(3), format!("{ROOT}:worker0"));
+    assert_eq!(world.node.idle_cores(), 3);
 }

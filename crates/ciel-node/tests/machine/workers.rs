@@ -195,10 +195,8 @@ fn strand_of_a_pure_task_goes_on_elsewhere_when_waiting_would_cost_more() {
     assert_eq!(world.node.next_deadline(), None);
 }
 
-#[test]
-fn strand_held_for_its_worker_takes_no_idle_core() {
-    // One strand whose worker was busy hid all idle cores of the machine from those who had work
-    // for them.
+/// Two cores with a worker more: task 4 runs in the worker that keeps strand 1, task 3 elsewhere.
+fn above_strands() -> World {
     let mut world = World::pair();
     world.parked(1);
     world.parked(2);
@@ -206,6 +204,14 @@ fn strand_held_for_its_worker_takes_no_idle_core() {
         world.pooled(task, "py");
     }
     world.ready(2);
+    world
+}
+
+#[test]
+fn strand_held_for_its_worker_takes_no_idle_core() {
+    // One strand whose worker was busy hid all idle cores of the machine from those who had work
+    // for them.
+    let mut world = above_strands();
     assert_eq!(world.node.idle_cores(), 0);
     world.left(3);
     assert_eq!(world.resume(1, "py"), "");
@@ -217,13 +223,7 @@ fn strand_held_for_its_worker_takes_no_idle_core() {
 fn strand_waits_for_its_worker_however_long() {
     // A strand whose worker was busy was replayed in another one: parents that append a line to a
     // file wrote it twice although nothing had failed.
-    let mut world = World::pair();
-    world.parked(1);
-    world.parked(2);
-    for task in [3, 4] {
-        world.pooled(task, "py");
-    }
-    world.ready(2);
+    let mut world = above_strands();
     world.left(3);
     assert_eq!(world.resume(1, "py"), "");
     assert_eq!(world.node.held_behind(attempt_of(1)), Some(TaskKey(4)));
@@ -431,6 +431,37 @@ fn root_whose_worker_is_gone_goes_on_in_another_one() {
     assert_eq!(world.tell(Event::WorkerGone { worker }), lost);
     assert_eq!(world.root(Some(u64::MAX)), "start1(py)");
     assert_eq!(world.ready(1), format!("{ROOT}:worker1"));
+}
+
+/// When a root was replayed of which a live copy was kept, nothing used its worker ever again.
+#[test]
+fn worker_whose_root_is_not_kept_any_more_is_like_any_other() {
+    let mut world = World::new(2, false);
+    world.root(None);
+    world.ready(0);
+    world.parked(ROOT);
+    let task = TaskKey(ROOT);
+    assert_eq!(
+        world.tell(Event::TaskForgotten { task }),
+        format!("cancel0({ROOT})")
+    );
+    assert_eq!(world.root(Some(u64::MAX)), format!("{ROOT}:worker0"));
+}
+
+/// The root that ran again was in danger as soon as what had begun inside it had ended.
+#[test]
+fn root_in_a_worker_with_several_slots_stays_by_itself_when_another_task_leaves() {
+    let mut world = World::new(2, false);
+    world.root_of("p", None);
+    assert_eq!(world.ready_with_slots(0, 2), format!("{ROOT}:worker0"));
+    assert_eq!(world.begun(3, ROOT), "");
+    assert_eq!(world.taken_over(ROOT, 3), "3:worker0");
+    assert_eq!(
+        world.root_of("p", Some(u64::MAX)),
+        format!("{ROOT}:worker0")
+    );
+    assert_eq!(world.left(3), "");
+    assert!(world.node.has_root_apart(WorkerKey(0)));
 }
 
 #[test]

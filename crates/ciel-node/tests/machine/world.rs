@@ -92,10 +92,14 @@ impl World {
     }
 
     pub fn root(&mut self, resumed: Option<u64>) -> String {
+        self.root_of("py", resumed)
+    }
+
+    pub fn root_of(&mut self, executor: &str, resumed: Option<u64>) -> String {
         self.tell(Event::TaskOffered {
             attempt: attempt_of(ROOT),
             label: label(ROOT, 0),
-            class: Class::Pooled(Pool::new("py", 1)),
+            class: Class::Pooled(Pool::new(executor, 1)),
             resources: cores_of(1),
             resumed,
             is_root: true,

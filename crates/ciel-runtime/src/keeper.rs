@@ -454,6 +454,7 @@ impl Keeper<'_> {
     }
 
     fn keep_batch(&mut self) {
+        self.batch.forget_lost_files();
         self.share_batch();
         // Without them later runs only know less of this one.
         let _ = self.identities.flush();

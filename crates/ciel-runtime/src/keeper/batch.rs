@@ -83,6 +83,15 @@ impl Batch {
         false
     }
 
+    /// Of results with a file that is gone by now only the digests are kept.
+    pub(super) fn forget_lost_files(&mut self) {
+        for (_, files) in &mut self.entries {
+            if !files.iter().all(|file| file.exists()) {
+                files.clear();
+            }
+        }
+    }
+
     /// All of it, after which nothing waits.
     pub(super) fn take(&mut self) -> Batch {
         std::mem::take(self)
@@ -95,7 +104,72 @@ impl Batch {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use ciel_kept::{Found, KeptContent, KeptOutput, KeptResults, Parts};
+    use ciel_model::Form;
+
     use super::*;
+
+    /// A result of 5 000 bytes with a name of its own, and the file of them, which is not written.
+    fn result(folder: &Path, number: u128) -> (Entry, Vec<PathBuf>) {
+        let digest = Digest::of(&bytes(number));
+        let entry = Entry {
+            parts: Parts {
+                executor: "shell".into(),
+                surroundings: Digest(0),
+                code: None,
+                pieces: Vec::new(),
+                payload: Digest(number),
+                arguments: Vec::new(),
+                inputs: Vec::new(),
+                outputs: 1,
+            },
+            place: Digest(number),
+            task: "made".into(),
+            outputs: vec![KeptOutput {
+                form: Form::Bytes,
+                content: KeptContent::Object {
+                    digest,
+                    length: 5_000,
+                },
+            }],
+            printed: Vec::new(),
+            beneath: Vec::new(),
+            read: Vec::new(),
+            took_us: 0,
+            run: "run".into(),
+            is_marked: false,
+        };
+        (entry, vec![folder.join(number.to_string())])
+    }
+
+    fn bytes(number: u128) -> Vec<u8> {
+        vec![number as u8; 5_000]
+    }
+
+    /// The file of a result was lost and its task rerun while the result waited to be written: the
+    /// look for the rerun's result takes the file's other name away. The batch could not be kept
+    /// then, and nothing was kept for the rest of the run.
+    #[test]
+    fn result_whose_file_is_gone_does_not_keep_others_from_being_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let mut batch = Batch {
+            entries: vec![result(home.path(), 1), result(home.path(), 2)],
+            ..Batch::default()
+        };
+        std::fs::write(&batch.entries[1].1[0], bytes(2)).unwrap();
+        batch.forget_lost_files();
+        let entries = batch.take().entries;
+        let mut kept = KeptResults::open(&home.path().join("kept")).unwrap();
+        kept.keep(&entries, 100).unwrap();
+        for (entry, has_bytes) in entries.iter().map(|(entry, _)| entry).zip([false, true]) {
+            let parts = std::slice::from_ref(&entry.parts);
+            let found = kept.find(parts, entry.place, 100).unwrap();
+            assert!(matches!(found, Found::Entry(_)));
+            assert_ne!(kept.has_dropped_bytes(entry).unwrap(), has_bytes);
+        }
+    }
 
     fn add(batch: &mut Batch, count: usize) {
         let all = 0..count as u128;

@@ -57,10 +57,8 @@ pub struct Coordinator {
 impl Coordinator {
     /// That of a new run.
     pub fn new(policy: Policy, ordered_errors: bool) -> Coordinator {
-        let mut graph = Graph::new(policy);
-        graph.keep_lineage();
         Coordinator {
-            graph,
+            graph: Graph::new(policy),
             output: OrderedStream::new(),
             errors: OrderedStream::new(),
             ordered_errors,

@@ -71,8 +71,6 @@ pub struct Graph {
     pub(crate) lost_streams: Vec<TaskKey>,
     pub(crate) functions: Functions,
     pub(crate) owners: Owners,
-    /// Files remember how they were made.
-    pub(crate) keeps_lineage: bool,
     /// Lost files that are being recomputed.
     pub(crate) remaking: Option<Reconstruction>,
     /// When files were lost last, or lost ones were there again.
@@ -113,7 +111,6 @@ impl Graph {
             lost_streams: Vec::new(),
             functions: Functions::default(),
             owners: Owners::default(),
-            keeps_lineage: false,
             remaking: None,
             files_lost_at: None,
             duplicates: Duplicates::default(),

@@ -171,14 +171,9 @@ struct Room {
 }
 
 impl Graph {
-    /// From now on files remember how they were made.
-    pub fn keep_lineage(&mut self) {
-        self.keeps_lineage = true;
-    }
-
     /// The origin of what a running task gives as that output, if that is a file.
     pub(crate) fn origin_of(&self, key: TaskKey, output: u32, content: &Content) -> Option<Origin> {
-        let (name, content) = content.file().filter(|_| self.keeps_lineage)?;
+        let (name, content) = content.file()?;
         let FileContent { length, digest } = content;
         let task = &self.tasks[&key];
         let source = |why| {
@@ -206,7 +201,7 @@ impl Graph {
 
     /// The origin of data that a task brought in, if that is a file.
     pub(crate) fn source_of(&self, key: TaskKey, content: &Content) -> Option<Origin> {
-        let (name, content) = content.file().filter(|_| self.keeps_lineage)?;
+        let (name, content) = content.file()?;
         let (task, why) = (self.tasks[&key].label(), Unmakeable::Stored);
         Some(Origin::source(name, content, Source { task, why }))
     }

@@ -22,7 +22,7 @@ impl Graph {
         mut lost: Vec<Name>,
         actions: &mut Vec<Action>,
     ) {
-        if !self.keeps_lineage || self.verdict.is_over() {
+        if self.verdict.is_over() {
             return;
         }
         self.files_lost_at = Some(now);
@@ -50,8 +50,7 @@ impl Graph {
         let task = &self.tasks[&key];
         let is_own = failure.kind == FailureKind::ObjectLost && failure.origin == task.label();
         let begins_again = task.descriptor.replayable || task.descriptor.class == Class::Process;
-        self.keeps_lineage
-            && is_own
+        is_own
             && begins_again
             && self.were_files_lost(key)
             && !self.verdict.is_over()
@@ -135,7 +134,6 @@ mod tests {
     /// A root that runs since time 0.
     fn running_root() -> Graph {
         let mut graph = Graph::new(Policy::default());
-        graph.keep_lineage();
         let (name, descriptor) = (Name::of_root(b"job"), function("root"));
         tell(&mut graph, 0, Event::RootSubmitted { name, descriptor });
         place(&mut graph, 0, ROOT);

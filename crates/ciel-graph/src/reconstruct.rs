@@ -428,7 +428,6 @@ mod tests {
 
     fn parent_of_a_file_with(impure: bool, digest: Option<Digest>) -> (Graph, Name) {
         let mut graph = Graph::new(Policy::default());
-        graph.keep_lineage();
         let root = Descriptor {
             replayable: true,
             ..Descriptor::plain("e", Class::Pooled(Pool::new("e", 1)), "root", Vec::new())

@@ -84,8 +84,7 @@ impl World {
             Command { inputs, is_impure }
         });
         let commands = commands.collect();
-        let mut graph = Graph::new(Policy::default());
-        graph.keep_lineage();
+        let graph = Graph::new(Policy::default());
         World {
             graph,
             commands,

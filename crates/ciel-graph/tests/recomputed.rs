@@ -39,7 +39,6 @@ fn step(graph: &mut Graph, task: TaskKey, step: Step) -> Vec<Action> {
 /// A root that runs and has spawned a task, which runs, too.
 fn parent_and_child() -> Graph {
     let mut graph = Graph::new(Policy::default());
-    graph.keep_lineage();
     let root = Descriptor {
         replayable: true,
         ..Descriptor::plain("e", Class::Pooled(Pool::new("e", 1)), "root", Vec::new())

@@ -27,17 +27,14 @@ struct World {
 }
 
 impl World {
-    fn new(keeps_lineage: bool) -> World {
-        World::with(keeps_lineage, true)
+    fn new() -> World {
+        World::with(true)
     }
 
-    fn with(keeps_lineage: bool, replayable: bool) -> World {
-        let mut graph = Graph::new(Policy::default());
-        if keeps_lineage {
-            graph.keep_lineage();
-        }
+    /// A root that records what it does, so that it can be replayed, or one that does not.
+    fn with(replayable: bool) -> World {
         let mut world = World {
-            graph,
+            graph: Graph::new(Policy::default()),
             attempt: AttemptNumber(0),
             dropped: Vec::new(),
             offered: Vec::new(),
@@ -190,8 +187,8 @@ fn file(name: Name) -> Value<Handle> {
 }
 
 /// `f = step.spawn(f)` in a loop once kept the files of all rounds until the task ended.
-fn chain(keeps_lineage: bool) -> usize {
-    let mut world = World::new(keeps_lineage);
+fn chain() -> usize {
+    let mut world = World::new();
     let mut most = 0;
     let mut made = BTreeSet::new();
     for round in 0..40u64 {
@@ -216,17 +213,12 @@ fn chain(keeps_lineage: bool) -> usize {
 
 #[test]
 fn chain_of_released_references_keeps_the_last_files_and_one_source() {
-    assert!(chain(true) <= 3, "{}", chain(true));
-}
-
-#[test]
-fn chain_without_lineage_keeps_only_what_the_task_can_name() {
-    assert!(chain(false) <= 2, "{}", chain(false));
+    assert!(chain() <= 3, "{}", chain());
 }
 
 #[test]
 fn chain_that_was_spawned_at_once_keeps_as_few_files() {
-    let mut world = World::new(true);
+    let mut world = World::new();
     for round in 0..40u64 {
         let before: Vec<u64> = round.checked_sub(1).into_iter().collect();
         world.spawn(round, &before);
@@ -242,7 +234,7 @@ fn chain_that_was_spawned_at_once_keeps_as_few_files() {
 
 #[test]
 fn many_released_results_are_dropped_as_each_is_ready() {
-    let mut world = World::new(true);
+    let mut world = World::new();
     (0..300).for_each(|action| world.spawn(action, &[]));
     world.release(&(0..300).collect::<Vec<_>>());
     for action in 0..300 {
@@ -254,7 +246,7 @@ fn many_released_results_are_dropped_as_each_is_ready() {
 
 #[test]
 fn demanded_value_stays_for_the_replay() {
-    let mut world = World::new(true);
+    let mut world = World::new();
     world.spawn(0, &[]);
     world.spawn(1, &[]);
     world.wait(0);
@@ -272,7 +264,7 @@ fn demanded_value_stays_for_the_replay() {
 
 #[test]
 fn replay_repeats_spawns_with_values_that_are_gone() {
-    let mut world = World::new(true);
+    let mut world = World::new();
     world.spawn(0, &[]);
     world.spawn(1, &[0]);
     world.release(&[0]);
@@ -291,7 +283,7 @@ fn replay_repeats_spawns_with_values_that_are_gone() {
 
 #[test]
 fn replay_that_uses_a_dropped_value_anew_fails() {
-    let mut world = World::new(true);
+    let mut world = World::new();
     world.spawn(0, &[]);
     world.finish(0);
     world.release(&[0]);
@@ -304,7 +296,7 @@ fn replay_that_uses_a_dropped_value_anew_fails() {
 
 #[test]
 fn strand_is_not_rolled_back_to_where_it_could_name_a_dropped_value() {
-    let mut world = World::new(true);
+    let mut world = World::new();
     (0..3).for_each(|action| world.spawn(action, &[]));
     assert_eq!(world.graph.rollback_min(ROOT), Some(0));
     world.release(&[0]);
@@ -316,7 +308,7 @@ fn strand_is_not_rolled_back_to_where_it_could_name_a_dropped_value() {
 /// A rollback to a point before a release must not drop what the strand names there again.
 #[test]
 fn rolled_back_strand_names_again_what_it_had_released() {
-    let mut world = World::new(true);
+    let mut world = World::new();
     (0..2).for_each(|action| world.spawn(action, &[]));
     world.release(&[0]);
     world.tell(Event::TaskRolledBack { task: ROOT, to: 1 });
@@ -332,7 +324,7 @@ fn rolled_back_strand_names_again_what_it_had_released() {
 /// source were dropped before, and are recomputed on the way.
 #[test]
 fn lost_file_is_recomputed_through_files_that_were_dropped() {
-    let mut world = World::new(true);
+    let mut world = World::new();
     let mut made = Vec::new();
     for round in 0..14u64 {
         let before: Vec<u64> = round.checked_sub(1).into_iter().collect();
@@ -361,7 +353,7 @@ fn lost_file_is_recomputed_through_files_that_were_dropped() {
 /// value was dropped with it, although the strand will spawn that child again.
 #[test]
 fn value_stays_that_only_an_undone_task_holds() {
-    let mut world = World::new(true);
+    let mut world = World::new();
     world.spawn(0, &[]);
     world.spawn(1, &[0]);
     world.release(&[0]);
@@ -375,7 +367,7 @@ fn value_stays_that_only_an_undone_task_holds() {
 
 #[test]
 fn equal_call_runs_again_when_the_shared_result_is_gone() {
-    let mut world = World::new(true);
+    let mut world = World::new();
     world.spawn_as(0, &[], true);
     world.finish(0);
     world.spawn_as(1, &[], true);
@@ -389,7 +381,7 @@ fn equal_call_runs_again_when_the_shared_result_is_gone() {
 
 #[test]
 fn unknown_handles_are_ignored_and_released_ones_stay_taken() {
-    let mut world = World::new(true);
+    let mut world = World::new();
     world.spawn(0, &[]);
     world.release(&[
         0,
@@ -411,7 +403,7 @@ fn unknown_handles_are_ignored_and_released_ones_stay_taken() {
 
 #[test]
 fn task_that_records_nothing_lets_go_of_what_it_releases() {
-    let mut world = World::with(false, false);
+    let mut world = World::with(false);
     world.spawn(0, &[]);
     world.spawn(1, &[0]);
     world.release(&[0]);
@@ -424,7 +416,7 @@ fn task_that_records_nothing_lets_go_of_what_it_releases() {
 #[test]
 fn watched_reference_is_not_released() {
     for replayable in [true, false] {
-        let mut world = World::with(false, replayable);
+        let mut world = World::with(replayable);
         world.spawn(0, &[]);
         world.tell(Event::TaskWatched {
             task: ROOT,

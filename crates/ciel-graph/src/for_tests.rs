@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    ActionKey, AttemptNumber, Class, Descriptor, Failure, FailureKind, Form, Handle, Name, Pool,
-    TaskKey, Value,
+    ActionKey, AttemptNumber, Class, Content, Descriptor, Failure, FailureKind, Form, Handle,
+    Micros, Name, Pool, TaskKey, Value,
 };
 
 use crate::event::{Action, Continuation, Event, Output, Policy, Step, Wait};
@@ -14,9 +14,23 @@ pub(crate) const ROOT: TaskKey = TaskKey(0);
 pub(crate) const FIRST: AttemptNumber = AttemptNumber(0);
 
 pub(crate) fn tell(graph: &mut Graph, event: Event) -> Vec<Action> {
+    tell_at(graph, 0, event)
+}
+
+pub(crate) fn tell_at(graph: &mut Graph, now: Micros, event: Event) -> Vec<Action> {
     let mut actions = Vec::new();
-    graph.handle(0, event, &mut actions);
+    graph.handle(now, event, &mut actions);
+    graph.check_all();
     actions
+}
+
+/// The tasks that are offered, in that order.
+pub(crate) fn offered(actions: &[Action]) -> Vec<TaskKey> {
+    let offered = actions.iter().filter_map(|action| match action {
+        Action::Offer { task, .. } => Some(*task),
+        _ => None,
+    });
+    offered.collect()
 }
 
 pub(crate) fn place(graph: &mut Graph, task: TaskKey) {
@@ -54,14 +68,23 @@ pub(crate) fn block_for(
 }
 
 pub(crate) fn finish(graph: &mut Graph, task: TaskKey) {
-    let event = Event::TaskFinished {
+    tell(graph, finished(task, Content::Inline("7".into())));
+}
+
+/// The first attempt of a task has ended with this as its only output.
+pub(crate) fn finished(task: TaskKey, content: Content) -> Event {
+    let value = Value {
+        form: Form::Bytes,
+        content,
+        references: Vec::new(),
+    };
+    Event::TaskFinished {
         task,
         attempt: FIRST,
-        outputs: vec![Output::Value(Value::inline(Form::Json, "7"))],
+        outputs: vec![Output::Value(value)],
         printed: false,
         audit: None,
-    };
-    tell(graph, event);
+    }
 }
 
 pub(crate) fn fail(graph: &mut Graph, task: TaskKey) {
@@ -75,15 +98,15 @@ pub(crate) fn fail(graph: &mut Graph, task: TaskKey) {
     tell(graph, event);
 }
 
-fn descriptor(what: &str) -> Descriptor {
+pub(crate) fn descriptor(what: &str) -> Descriptor {
     Descriptor {
         replayable: true,
         ..Descriptor::plain("e", Class::Pooled(Pool::new("e", 1)), what, Vec::new())
     }
 }
 
-/// A root that has its place.
-fn root() -> Graph {
+/// A root that runs since time 0.
+pub(crate) fn root() -> Graph {
     let mut graph = Graph::new(Policy::default());
     let submitted = Event::RootSubmitted {
         name: Name::of_root(b"job"),

@@ -105,72 +105,30 @@ impl Graph {
 mod tests {
     use std::sync::Arc;
 
-    use ciel_model::{AttemptNumber, Content, Descriptor, Form, Handle, Label, Pool, Value};
+    use ciel_model::{Content, Handle, Label};
 
     use super::*;
-    use crate::event::{Continuation, Event, Output, Policy, Step, Wait};
-
-    const ROOT: TaskKey = TaskKey(0);
-
-    fn tell(graph: &mut Graph, now: Micros, event: Event) -> Vec<Action> {
-        let mut actions = Vec::new();
-        graph.handle(now, event, &mut actions);
-        graph.check_all();
-        actions
-    }
+    use crate::event::{Continuation, Event, Step, Wait};
+    use crate::for_tests::{FIRST, ROOT, descriptor, finished, offered, root, tell_at};
 
     fn place(graph: &mut Graph, now: Micros, task: TaskKey) {
         let attempt = graph.tasks[&task].attempt;
-        tell(graph, now, Event::TaskPlaced { task, attempt });
-    }
-
-    fn function(what: &str) -> Arc<Descriptor> {
-        Arc::new(Descriptor {
-            replayable: true,
-            ..Descriptor::plain("e", Class::Pooled(Pool::new("e", 1)), what, Vec::new())
-        })
-    }
-
-    /// A root that runs since time 0.
-    fn running_root() -> Graph {
-        let mut graph = Graph::new(Policy::default());
-        let (name, descriptor) = (Name::of_root(b"job"), function("root"));
-        tell(&mut graph, 0, Event::RootSubmitted { name, descriptor });
-        place(&mut graph, 0, ROOT);
-        graph
+        tell_at(graph, now, Event::TaskPlaced { task, attempt });
     }
 
     /// A task spawns its only child.
     fn spawn(graph: &mut Graph, now: Micros, task: TaskKey, what: &str) {
-        let (attempt, descriptor) = (AttemptNumber(0), function(what));
-        let (action, first) = (0, Handle(0));
         let step = Step::Spawn {
-            action,
-            first,
-            descriptor,
+            action: 0,
+            first: Handle(0),
+            descriptor: Arc::new(descriptor(what)),
         };
         let event = Event::TaskStepped {
             task,
-            attempt,
+            attempt: FIRST,
             step,
         };
-        tell(graph, now, event);
-    }
-
-    fn finish(graph: &mut Graph, now: Micros, task: TaskKey, content: Content) -> Vec<Action> {
-        let value = Value {
-            form: Form::Bytes,
-            content,
-            references: Vec::new(),
-        };
-        let event = Event::TaskFinished {
-            task,
-            attempt: AttemptNumber(0),
-            outputs: vec![Output::Value(value)],
-            printed: false,
-            audit: None,
-        };
-        tell(graph, now, event)
+        tell_at(graph, now, event);
     }
 
     /// A task fails by itself as if it had missed a file.
@@ -184,22 +142,14 @@ mod tests {
             attempt,
             failure,
         };
-        tell(graph, now, event)
-    }
-
-    fn offered(actions: &[Action]) -> Vec<TaskKey> {
-        let offered = actions.iter().filter_map(|action| match action {
-            Action::Offer { task, .. } => Some(*task),
-            _ => None,
-        });
-        offered.collect()
+        tell_at(graph, now, event)
     }
 
     /// A program that raised the error itself was once restarted sixteen times before that was its
     /// failure.
     #[test]
     fn failure_of_a_task_for_which_no_file_was_lost_is_its_own() {
-        let mut graph = running_root();
+        let mut graph = root();
         let actions = fail(&mut graph, 1, ROOT);
         assert_eq!(offered(&actions), []);
         assert!(
@@ -211,11 +161,11 @@ mod tests {
 
     #[test]
     fn task_is_restarted_once_for_each_time_that_files_were_lost_while_it_ran() {
-        let mut graph = running_root();
+        let mut graph = root();
         let lost = vec![Name::of_root(
             b"of a script as JSON, which no task has made",
         )];
-        tell(&mut graph, 1, Event::FilesLost { lost });
+        tell_at(&mut graph, 1, Event::FilesLost { lost });
         let actions = fail(&mut graph, 2, ROOT);
         assert_eq!(offered(&actions), [ROOT]);
         place(&mut graph, 3, ROOT);
@@ -226,7 +176,7 @@ mod tests {
     /// expected that. It once waited for that file, and the file for it: the run hung.
     #[test]
     fn child_of_a_rerun_task_that_fails_by_itself_does_not_wait_for_the_lost_file() {
-        let mut graph = running_root();
+        let mut graph = root();
         spawn(&mut graph, 1, ROOT, "maker");
         place(&mut graph, 2, TaskKey(1));
         let Label { name, .. } = graph.tasks[&TaskKey(1)].label();
@@ -236,11 +186,11 @@ mod tests {
             length: 2000,
             digest: None,
         };
-        finish(&mut graph, 3, TaskKey(1), file());
+        tell_at(&mut graph, 3, finished(TaskKey(1), file()));
         let lost = vec![name];
         let maker = TaskKey(2);
         assert_eq!(
-            offered(&tell(&mut graph, 4, Event::FilesLost { lost })),
+            offered(&tell_at(&mut graph, 4, Event::FilesLost { lost })),
             [maker]
         );
         place(&mut graph, 5, maker);
@@ -248,18 +198,18 @@ mod tests {
         place(&mut graph, 7, TaskKey(3));
         let block = Event::TaskBlocked {
             task: maker,
-            attempt: AttemptNumber(0),
+            attempt: FIRST,
             kept: None,
             on: vec![Handle(0)],
             wait: Wait::ALL,
             continuation: Continuation::Live,
             checkpoint: None,
         };
-        tell(&mut graph, 8, block);
+        tell_at(&mut graph, 8, block);
         assert!(graph.recomputes_files());
         assert_eq!(offered(&fail(&mut graph, 9, TaskKey(3))), [maker]);
         place(&mut graph, 10, maker);
-        finish(&mut graph, 11, maker, file());
+        tell_at(&mut graph, 11, finished(maker, file()));
         assert!(!graph.recomputes_files());
     }
 }

@@ -370,21 +370,12 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use ciel_model::{
-        AttemptNumber, Class, Descriptor, Digest, FileContent, Form, Handle, Input, Pool, Purity,
+        AttemptNumber, Class, Descriptor, Digest, FileContent, Handle, Input, Purity,
     };
 
     use super::*;
-    use crate::event::Policy;
-    use crate::event::{Checkpoint, Continuation, Event, Output, Step, Wait};
-
-    const ROOT: TaskKey = TaskKey(0);
-
-    fn tell(graph: &mut Graph, event: Event) -> Vec<Action> {
-        let mut actions = Vec::new();
-        graph.handle(0, event, &mut actions);
-        graph.check_all();
-        actions
-    }
+    use crate::event::{Checkpoint, Continuation, Event, Policy, Step, Wait};
+    use crate::for_tests::{ROOT, finished, offered, root, tell};
 
     /// A spawn with one output, whose handle is the index.
     fn spawn(action: u64, descriptor: Descriptor) -> Step {
@@ -406,19 +397,7 @@ mod tests {
     }
 
     fn finish_with(graph: &mut Graph, task: TaskKey, content: Content) -> Vec<Action> {
-        let value = Value {
-            form: Form::Bytes,
-            content,
-            references: Vec::new(),
-        };
-        let event = Event::TaskFinished {
-            task,
-            attempt: AttemptNumber(0),
-            outputs: vec![Output::Value(value)],
-            printed: false,
-            audit: None,
-        };
-        tell(graph, event)
+        tell(graph, finished(task, content))
     }
 
     /// A root that runs, and a child of it that has made a file; and that file.
@@ -427,21 +406,7 @@ mod tests {
     }
 
     fn parent_of_a_file_with(impure: bool, digest: Option<Digest>) -> (Graph, Name) {
-        let mut graph = Graph::new(Policy::default());
-        let root = Descriptor {
-            replayable: true,
-            ..Descriptor::plain("e", Class::Pooled(Pool::new("e", 1)), "root", Vec::new())
-        };
-        let name = Name::of_root(b"job");
-        let descriptor = root;
-        tell(
-            &mut graph,
-            Event::RootSubmitted {
-                name,
-                descriptor: Arc::new(descriptor),
-            },
-        );
-        place(&mut graph, ROOT, 0);
+        let mut graph = root();
         let child = Descriptor {
             purity: Purity::of(impure.then_some(false), false),
             ..Descriptor::plain("sh", Class::Process, "child", Vec::new())
@@ -453,7 +418,7 @@ mod tests {
         };
         tell(&mut graph, step);
         place(&mut graph, TaskKey(1), 0);
-        let file = name.spawn(0).output(0);
+        let file = Name::of_root(b"job").spawn(0).output(0);
         finish_with(&mut graph, TaskKey(1), file_of(file, 7, digest));
         (graph, file)
     }
@@ -472,14 +437,6 @@ mod tests {
             lost: vec![lost],
         };
         tell(graph, event)
-    }
-
-    fn offered(actions: &[Action]) -> Vec<TaskKey> {
-        let offered = actions.iter().filter_map(|action| match action {
-            Action::Offer { task, .. } => Some(*task),
-            _ => None,
-        });
-        offered.collect()
     }
 
     fn failure(actions: &[Action]) -> Option<FailureKind> {

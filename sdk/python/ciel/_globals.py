@@ -144,13 +144,13 @@ def is_empty(value: Any) -> bool:
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    for part in _codes(code):
+    for part in codes_of(code):
         yield from part.co_names
 
 
 def _loads(code: types.CodeType) -> Iterator[tuple[str, int]]:
     """Globals and captured variables that the code reads, with lines, in order."""
-    for part in _codes(code):
+    for part in codes_of(code):
         line = part.co_firstlineno
         for instruction in dis.get_instructions(part):
             place = instruction.positions
@@ -159,11 +159,12 @@ def _loads(code: types.CodeType) -> Iterator[tuple[str, int]]:
                 yield instruction.argval, line
 
 
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+def codes_of(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code and that of all functions and classes inside."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _codes(constant)
+            yield from codes_of(constant)
 
 
 class Kind(Enum):

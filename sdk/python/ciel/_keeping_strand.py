@@ -138,8 +138,10 @@ class KeepingStrand(WaitingStrand):
         return futures
 
     def _suits(self, call: Call) -> bool:
-        """Whether a call may run in place: a root keeps those of functions that suit it."""
-        return not self.is_root or call.task.suits_root is True
+        """Whether a call may run in place: a root keeps those of functions that suit it, but for
+        arguments whose own code would run there.
+        """
+        return not self.is_root or (call.task.suits_root is True and atoms_of(call) is not None)
 
     def _note_sent(self, call: Call) -> None:
         """Lets native code send further calls like that; it keeps plain ones where any are kept."""

@@ -10,6 +10,7 @@ import functools
 import importlib.util
 import re
 import sys
+import types
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from typing import Any, NamedTuple
@@ -49,6 +50,16 @@ class Source:
             return bytes(self._loader.get_data(self.file))
         except (AttributeError, OSError):
             return b""
+
+    @functools.cached_property
+    def code(self) -> types.CodeType | None:
+        """The code of the module as a whole; `None` if it is of C, or does not compile."""
+        if not self.file.endswith(".py"):
+            return None
+        try:
+            return compile(self.data, self.file, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError):
+            return None
 
     @functools.cached_property
     def _variables(self) -> dict[str, int]:
@@ -131,11 +142,8 @@ class Whole(NamedTuple):
 
 def whole_module(name: str, source: Source) -> Whole:
     """All of a module; one of C counts by its bytes."""
-    if not source.file.endswith(".py"):
-        return Whole([source.data], [])
-    try:
-        code = compile(source.data, source.file, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
+    code = source.code
+    if code is None:
         return Whole([source.data], [])
     is_package = source.file.endswith("__init__.py")
     package = name if is_package else name.rpartition(".")[0]

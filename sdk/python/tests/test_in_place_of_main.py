@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import math
 import os
 import random
 import signal
 import threading
 from collections.abc import Callable
+from heapq import nsmallest
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +215,69 @@ def main():
     assert "in main" in ended.talk and "in step" in ended.talk
 
 
+OTHER = """
+import ciel
+
+class Box:
+    asked = 0
+
+    def ask(self):
+        Box.asked += 1
+
+seen = []
+FACTOR = 1
+
+def note(x):
+    seen.append(x)
+
+@ciel.task
+def uses(part, x):
+    if callable(part):
+        part(x)
+    elif part is not None:
+        part.ask()
+    return x
+
+def counts(x):
+    counts.calls.append(x)
+    return x
+
+counts.calls = []
+
+@ciel.task
+def counts_within(x):
+    return counts(x)
+
+def times(x):
+    return x * FACTOR
+
+@ciel.task
+def scaled(x):
+    return times(x)
+
+def main():
+    global FACTOR
+    for part in (None, note, Box()):
+        for number in range(50):
+            uses.spawn(part, number).result()
+    for number in range(50):
+        counts_within.spawn(number).result()
+    results = [scaled.spawn(1).result() for _ in range(50)]
+    FACTOR = 100
+    results += [scaled.spawn(1).result() for _ in range(50)]
+    return [len(seen), Box.asked, len(counts.calls), sorted(set(results))]
+"""
+
+
+def test_what_calls_do_to_the_program_does_not_depend_on_where_they_run(tmp_path: Path) -> None:
+    """Arguments with code of their own, attributes of functions and a variable that `main` assigns
+    again were those of `main` or those of a worker, as the time would have it: a loop gave
+    `[1, 100]` where all of its calls gave 1 before, and a list of `main` had 28 of 30 elements.
+    """
+    ended = _run(jobs.write(tmp_path, OTHER), options=("-j2",))
+    assert ended.value == [0, 0, 0, [1]], ended.talk
+
+
 LIMIT = (1, "text", None)
 _lock = threading.Lock()
 _seen: list[int] = []
@@ -233,9 +299,48 @@ def _prints(x: int) -> None:
     print(x)
 
 
+_changed = 1
+_started = os.getpid()
+
+
 def _assigns(x: int) -> None:
-    global LIMIT
-    LIMIT = (x, "", None)
+    global _changed
+    _changed = x
+
+
+def _reads_what_is_assigned(x: int) -> int:
+    return x + _changed
+
+
+def _reads_what_the_process_has(x: int) -> int:
+    return x + _started
+
+
+def _has_attributes(x: int) -> int:
+    return x
+
+
+_has_attributes.seen = []  # type: ignore[attr-defined]
+
+
+def _uses_attributes(x: int) -> int:
+    return _has_attributes(x)
+
+
+def _reaches_further() -> Any:
+    return _adds.__globals__
+
+
+def _reaches_through(name: str) -> Any:
+    return json.codecs.open(name)  # type: ignore[attr-defined]
+
+
+def _reduces(x: int) -> int:
+    return functools.reduce(max, range(x)) + len(_least(x))
+
+
+def _least(x: int) -> list[int]:
+    return nsmallest(2, range(x))
 
 
 def _sets(x: Any) -> None:
@@ -284,7 +389,7 @@ def _within(x: int) -> Callable[[], int]:
     return lambda: x
 
 
-@pytest.mark.parametrize("function", [_adds, _uses, _raises])
+@pytest.mark.parametrize("function", [_adds, _uses, _raises, _reduces])
 def test_functions_that_only_compute_leave_nothing(function: Callable[..., Any]) -> None:
     assert leaves_nothing(function)
 
@@ -303,6 +408,11 @@ def test_functions_that_only_compute_leave_nothing(function: Callable[..., Any])
         _locks,
         _makes,
         _asks,
+        _reads_what_is_assigned,
+        _reads_what_the_process_has,
+        _uses_attributes,
+        _reaches_further,
+        _reaches_through,
         _within(1),
         print,
         math.sqrt,

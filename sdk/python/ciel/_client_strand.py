@@ -121,10 +121,11 @@ class ClientStrand(EngineStrand):
     def _ask(self, say: Callable[[int], None]) -> Watched:
         """Sends a request and returns the future of its answer."""
         with self.saying:
-            if self.lost is not None:
-                raise self.lost
             request = super().next_request()
             watched = self._answers[request] = Watched()
+            if self.lost is not None:  # otherwise its end answers what has an entry by now
+                self._answers.pop(request, None)
+                raise self.lost
             say(request)
             self.connection.flush()
         return watched

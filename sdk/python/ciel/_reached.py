@@ -216,10 +216,10 @@ def _made(target: Any) -> Local:
         return _constant(target)
     if isinstance(target, type):
         return _class(target)
-    module = getattr(target, "__module__", None)
     if isinstance(target, _BUILT_IN):
-        # It may be of an extension of the program.
-        return _by_its_name(_module(module or "builtins"), target)
+        # It may be of an extension of the program, which counts as a whole, once for all of them.
+        return _by_its_name(_local(Module(_module_of(target))), target)
+    module = getattr(target, "__module__", None)
     return _by_its_name(_foreign(module or type(target).__module__), target)
 
 
@@ -367,12 +367,17 @@ def _is_bound(value: Any) -> bool:
     return owner is not None and not isinstance(owner, types.ModuleType)
 
 
+def _module_of(target: Any) -> str:
+    """The name of the module of a function, or of the class of a method that is built in."""
+    owner = getattr(target, "__objclass__", target)
+    return getattr(owner, "__module__", None) or "builtins"
+
+
 def _title(target: Any) -> bytes:
     if isinstance(target, (Constant, Module)):
         return target.name.encode()
     inner = target.function if isinstance(target, TaskFunction) else target
-    module = getattr(inner, "__module__", None) or "builtins"
-    return f"{module}.{inner.__qualname__}".encode()
+    return f"{_module_of(inner)}.{inner.__qualname__}".encode()
 
 
 def _is_project_module(module: types.ModuleType) -> bool:
@@ -414,6 +419,8 @@ def _class(found: type) -> Local:
     if not in_project:
         return _foreign(found.__module__)
     source = source_of(found.__module__)
+    if source is not None and not source.file.endswith(".py"):
+        return _local(Module(found.__module__))  # its methods are built in
     values = Values(Module(found.__module__) if source is not None else None)
     parts = [*parts_of_class(found, values)]
     line = source.line_of_class(found.__qualname__) if source is not None else 0

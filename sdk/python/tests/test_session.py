@@ -15,10 +15,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import ciel
 import pytest
+from ciel._client_strand import ClientStrand
+from ciel._engine_strand import EngineStrand
 from conditions import DEADLINE_S, until
 
 
@@ -443,3 +445,29 @@ def test_run_takes_the_options_of_a_session() -> None:
     assert of_session.pop("keep_going") == (True, "bool")
     assert of_run.pop("keep_going") == (False, "bool")
     assert of_run == of_session
+
+
+class _Unheard:
+    """A connection over which nothing is heard: the engine has closed its end."""
+
+    def ask(self, *_args: object, **_options: object) -> None:
+        """Takes the question."""
+
+    def flush(self) -> None:
+        """Sends it."""
+
+
+def test_question_that_meets_the_end_of_the_session_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that asked while another one closed the session had no answer, and waited for ever:
+    the end answered what was asked before, and the thread had looked whether it had come.
+    """
+    strand = ClientStrand(cast(Any, _Unheard()), 1, "root")
+    next_request = EngineStrand.next_request
+
+    def meanwhile(self: ClientStrand) -> int:
+        self._end(True)
+        return next_request(self)
+
+    monkeypatch.setattr(EngineStrand, "next_request", meanwhile)
+    with pytest.raises(ciel.NoRun, match="the session is closed"):
+        strand.done([])

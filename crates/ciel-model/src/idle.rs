@@ -16,6 +16,9 @@ const BEATS_MIN: u32 = 10;
 /// of them where there are more cores.
 const BEATS_PER_CORE: u32 = 2;
 
+/// Looks of a worker in the time of one beat, while a core that it has claimed waits for tasks.
+const LOOKS: u32 = 8;
+
 /// Idle cores as the engine and its workers share them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IdleCores {
@@ -152,6 +155,39 @@ impl Claim {
     }
 }
 
+/// When a worker that keeps children looks at them again: at the next beat, or, while a core that
+/// it has claimed waits for tasks, several times until then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    /// Looks until the next beat, which is the last of them; 0 if there is no other.
+    looks: u32,
+}
+
+impl Pace {
+    /// The next look comes after the time of a beat, divided by this.
+    pub fn divisor(self) -> u32 {
+        match self.looks {
+            0 => 1,
+            _ => LOOKS,
+        }
+    }
+
+    /// Whether the next look is a beat.
+    pub fn is_beat(self) -> bool {
+        self.looks <= 1
+    }
+
+    /// After that look; `is_due` is whether a claimed core waits for tasks.
+    pub fn after(self, is_due: bool) -> Pace {
+        let looks = match self.is_beat() {
+            true if is_due => LOOKS,
+            true => 0,
+            false => self.looks - 1,
+        };
+        Pace { looks }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,6 +266,24 @@ mod tests {
         let beats = [1, 5, 16, 64].map(|cores| IdleCores::of(cores).beats_max());
         assert_eq!(beats, [10, 10, 32, 128]);
         assert_eq!(IdleCores::default().beats_max(), 10);
+    }
+
+    /// While a claimed core waited, beats were two periods apart, and nobody looked in the second.
+    #[test]
+    fn beats_are_as_far_apart_while_a_claimed_core_waits() {
+        for is_due in [true, false] {
+            let mut pace = Pace::default();
+            let mut times = Vec::new();
+            let mut time = 0.0;
+            while times.len() < 4 {
+                time += 1.0 / f64::from(pace.divisor());
+                if pace.is_beat() {
+                    times.push(time);
+                }
+                pace = pace.after(is_due);
+            }
+            assert_eq!(times, [1.0, 2.0, 3.0, 4.0]);
+        }
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub use digest::{Digest, Hasher};
 pub use fact::{ActionKey, Fact, FactAct, WaitEnd};
 pub use failure::{Call, Exception, Failure, FailureDetails, FailureKind, Frame};
 pub use hash_trie::HashTrie;
-pub use idle::{Claim, IdleCores};
+pub use idle::{Claim, IdleCores, Pace};
 pub use key_map::KeyMap;
 pub use key_table::{CountedKey, KeyTable};
 pub use members::Members;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ciel_model::{Claim, Name};
+use ciel_model::{Claim, Name, Pace};
 use ciel_protocol::wire::WorkerMessage;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -26,10 +26,6 @@ const BEAT_S: f64 = 0.001;
 
 /// Looks that find nothing kept before the thread sleeps.
 const RESTS_MAX: u32 = 64;
-
-/// Looks between two beats whether the start of what has become a task has come, while an idle core
-/// waits for what that keeps.
-const LOOKS: u32 = 8;
 
 /// Children that become tasks at once for each idle core, at most, while their spawner runs.
 const PROMOTED_MAX: usize = 16;
@@ -301,15 +297,15 @@ impl Shared {
 
     fn run(&self) {
         let mut rests = 0;
-        let mut looks = 0;
-        while self.pause(looks > 0) {
+        let mut pace = Pace::default();
+        while self.pause(pace) {
             let mut kept = self.kept();
             if kept.levels.is_any() {
                 rests = 0;
-                looks = self.look(kept, looks);
+                pace = self.look(kept, pace);
                 continue;
             }
-            looks = 0;
+            pace = Pace::default();
             self.is_wanted(&mut kept);
             if rests < RESTS_MAX {
                 rests += 1;
@@ -319,23 +315,22 @@ impl Shared {
         }
     }
 
-    /// Beats, or looks between two beats, of which so many are left; how many are left then. A core
-    /// for which nothing has become a task yet waits for the start of what keeps the children.
-    fn look(&self, mut kept: MutexGuard<'_, Kept>, looks: u32) -> u32 {
-        if looks == 0 {
+    /// Beats, or looks between two beats; when to look again. A core for which nothing has become a
+    /// task yet waits for the start of what keeps the children.
+    fn look(&self, mut kept: MutexGuard<'_, Kept>, pace: Pace) -> Pace {
+        if pace.is_beat() {
             self.beat(kept);
-            let is_due = self.kept().claim.cores() > 0;
-            return if is_due { LOOKS } else { 0 };
+            return pace.after(self.kept().claim.cores() > 0);
         }
         if kept.claim.cores() > 0 && self.is_wanted(&mut kept) {
             self.promote(kept);
         }
-        looks - 1
+        pace.after(false)
     }
 
     /// Waits for the next beat, or look; false at the end.
-    fn pause(&self, looks: bool) -> bool {
-        let time = self.period / if looks { LOOKS } else { 1 };
+    fn pause(&self, pace: Pace) -> bool {
+        let time = self.period / pace.divisor();
         let is_resting = |kept: &mut Kept| kept.thread == Thread::Resting;
         let woken = self.woken.wait_while(self.kept(), is_resting);
         let kept = woken.unwrap_or_else(PoisonError::into_inner);

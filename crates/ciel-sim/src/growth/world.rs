@@ -12,7 +12,7 @@ use ciel_coordinator::Coordinator;
 use ciel_engine::{Begun, Caller, Effect, Engine, Event, Reply};
 use ciel_graph::{self as graph, Ahead, Continuation, Entry, Output, Policy, Step, Wait};
 use ciel_model::{
-    Claim, Class, Descriptor, Form, Handle, IdleCores, Name, Pool, Resources, TaskKey, Value,
+    Claim, Class, Descriptor, Form, Handle, IdleCores, Name, Pace, Pool, Resources, TaskKey, Value,
 };
 use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 
@@ -56,8 +56,10 @@ struct Running {
     task: Task,
     /// Beats since that runs which runs in place of it.
     beats: u32,
-    /// Calls until the last beat.
-    calls: u64,
+    /// Calls until the last beat, and until the one before.
+    calls: [u64; 2],
+    /// When it is looked at again.
+    pace: Pace,
     /// It claims no core before that, because it has just served one.
     rests_until: u64,
     /// It has asked for a result and has no answer.
@@ -347,7 +349,8 @@ impl<'a> World<'a> {
             attempt: Some(attempt),
             task,
             beats: 0,
-            calls: 0,
+            calls: [0; 2],
+            pace: Pace::default(),
             rests_until: 0,
             asks: false,
         });
@@ -448,21 +451,36 @@ impl<'a> World<'a> {
             return;
         };
         let (inside, before) = (strand.has_inside(), strand.before_pending());
-        let before_beat = std::mem::replace(&mut running.calls, strand.calls());
+        let is_beat = running.pace.is_beat();
+        if is_beat {
+            running.calls = [strand.calls(), running.calls[0]];
+        }
+        let [_, before_beat] = running.calls;
         let is_old = strand
             .first_pending()
             .is_some_and(|call| call < before_beat);
         let before = (is_old && now >= running.rests_until).then_some(before);
         let pending = strand.pending();
         let is_asleep = running.asks || !inside;
-        running.beats += u32::from(!is_asleep);
-        let is_long = running.beats > beats_max;
-        if !is_asleep && (self.is_wanted(worker, pending, before) || is_long) {
+        running.beats += u32::from(is_beat && !is_asleep);
+        let is_long = is_beat && running.beats > beats_max;
+        let looks = !is_asleep && (is_beat || self.worker(worker).claim.cores() > 0);
+        if looks && (self.is_wanted(worker, pending, before) || is_long) {
             self.promote(worker);
         }
+        self.look_again(worker, turn);
+    }
+
+    fn look_again(&mut self, worker: WorkerKey, turn: Turn) {
+        let beat_ns = self.costs.beat_ns;
+        let now = self.now;
         let is_due = self.worker(worker).claim.cores() > 0;
-        let beat_ns = self.costs.beat_ns / if is_due { 8 } else { 1 };
-        self.schedule(self.now + beat_ns, Happening::Beats(worker, turn));
+        let Some(running) = self.in_turn(worker, turn) else {
+            return;
+        };
+        running.pace = running.pace.after(is_due);
+        let at = now + beat_ns / u64::from(running.pace.divisor());
+        self.schedule(at, Happening::Beats(worker, turn));
     }
 
     /// Whether an idle core waits for one of so many children that a worker keeps.

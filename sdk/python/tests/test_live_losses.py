@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from pathlib import Path
 
 import jobs
@@ -130,6 +131,23 @@ def test_data_lost_in_a_live_run_that_cannot_be_recomputed_is_told_with_its_task
     assert ("it is recomputed" in ended.talk) == ("another result" in words)
     for word in words.split("@"):
         assert word in ended.talk
+
+
+@pytest.mark.parametrize("option", ["--durable=never", "--serial"])
+def test_task_fails_without_its_file_in_a_run_that_cannot_recompute_it(
+    option: str, tmp_path: Path
+) -> None:
+    """Such a run has nowhere to put files by then, or cannot go back to a task."""
+    os.mkfifo(tmp_path / "gate")
+    jobs.write(tmp_path, READ_BY_A_TASK.replace("VALUE", "made.spawn(200_000)"))
+    live = jobs.start(tmp_path / "job.py", options=(option, "--store-memory=0"))
+    until(lambda: (tmp_path / "waits").exists() or live.poll() is not None)
+    for folder in {file.parent for file in objects_of(tmp_path)}:
+        shutil.rmtree(folder)
+    (tmp_path / "gate").write_text("")
+    ended = jobs.end_of(live)
+    assert ended.status == 1
+    assert "ObjectLost" in ended.talk and "it is recomputed" not in ended.talk, ended.talk
 
 
 def test_a_lost_file_is_no_failure_that_a_task_could_catch(tmp_path: Path) -> None:

@@ -14,7 +14,11 @@ from looked_at import Looked, look
 EXTENSION = """
 #include <Python.h>
 static PyObject *value(PyObject *self, PyObject *args) { return PyLong_FromLong(VALUE); }
-static PyMethodDef methods_of_box[] = {{"of", value, METH_NOARGS, ""}, {0}};
+static PyMethodDef methods_of_box[] = {
+    {"of", value, METH_NOARGS, ""},
+    {"of_class", value, METH_NOARGS | METH_CLASS, ""},
+    {0},
+};
 static PyType_Slot slots[] = {{Py_tp_methods, methods_of_box}, {0}};
 static PyType_Spec box = {"fast.Box", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT, slots};
 static PyMethodDef methods[] = {{"value", value, METH_NOARGS, ""}, {0}};
@@ -60,6 +64,19 @@ def through_instance():
     return given[0].of()
 
 
+bound, of_class = given[0].of, fast.Box.of_class
+
+
+@ciel.task
+def through_bound_method():
+    return bound()
+
+
+@ciel.task
+def through_class_method():
+    return of_class()
+
+
 @ciel.task
 def beside():
     return 1
@@ -87,7 +104,16 @@ def test_other_extension_is_other_code_for_the_tasks_that_reach_it(tmp_path: Pat
     assert first.before["beside"] == second.before["beside"]
 
 
-@pytest.mark.parametrize("task", ["through_method", "through_class", "through_instance"])
+@pytest.mark.parametrize(
+    "task",
+    [
+        "through_method",
+        "through_class",
+        "through_instance",
+        "through_bound_method",
+        "through_class_method",
+    ],
+)
 def test_method_of_a_class_in_an_extension_is_code_of_the_extension(
     task: str, tmp_path: Path
 ) -> None:

@@ -68,7 +68,8 @@ impl Node {
         let Class::Pooled(pool) = &ready.need.class else {
             return (free, all);
         };
-        if ready.need.near.is_empty() || self.pools.home(ready.attempt.task).is_some() {
+        let is_alike = !self.pools.keep_caches() || ready.need.near.is_empty();
+        if is_alike || self.pools.home(ready.attempt.task).is_some() {
             return (free, all);
         }
         let same = self.pools.workers.values();

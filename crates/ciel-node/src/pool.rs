@@ -170,7 +170,8 @@ impl Pools {
         actions: &mut Vec<Action>,
     ) -> Option<WorkerKey> {
         let is_fit = |worker: &Worker| worker.pool == *pool && worker.is_open();
-        let open = self.least_keeping(is_fit, &need.near);
+        let near: &[Name] = if self.keep_caches() { &need.near } else { &[] };
+        let open = self.least_keeping(is_fit, near);
         let kept = open.map_or(Kept::Nothing, |open| self.workers[&open].keeps());
         if open.is_some() && kept == Kept::Nothing {
             return open;

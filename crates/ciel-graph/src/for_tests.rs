@@ -107,10 +107,15 @@ pub(crate) fn descriptor(what: &str) -> Descriptor {
 
 /// A root that runs since time 0.
 pub(crate) fn root() -> Graph {
+    running(descriptor("root"))
+}
+
+/// Another root that does.
+pub(crate) fn running(root: Descriptor) -> Graph {
     let mut graph = Graph::new(Policy::default());
     let submitted = Event::RootSubmitted {
         name: Name::of_root(b"job"),
-        descriptor: Arc::new(descriptor("root")),
+        descriptor: Arc::new(root),
     };
     tell(&mut graph, submitted);
     place(&mut graph, ROOT);

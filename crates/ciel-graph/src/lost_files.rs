@@ -13,7 +13,7 @@ use crate::event::Action;
 use crate::graph::Graph;
 use crate::reconstruct::Reconstruction;
 use crate::story::Moment;
-use crate::task::State;
+use crate::task::{State, Task};
 
 impl Graph {
     pub(crate) fn on_files_lost(
@@ -49,9 +49,8 @@ impl Graph {
     pub(crate) fn may_have_missed(&self, key: TaskKey, failure: &Failure) -> bool {
         let task = &self.tasks[&key];
         let is_own = failure.kind == FailureKind::ObjectLost && failure.origin == task.label();
-        let begins_again = task.descriptor.replayable || task.descriptor.class == Class::Process;
         is_own
-            && begins_again
+            && task.begins_again()
             && self.were_files_lost(key)
             && !self.verdict.is_over()
             && task.course.misses < limits::MISSES_MAX
@@ -83,6 +82,23 @@ impl Graph {
         Some(remaking)
     }
 
+    /// Files stay lost. A job fails for that, since it can be started again. A program that cannot,
+    /// as that of a session, continues: only the tasks fail that need one of them.
+    pub(crate) fn go_without_files(
+        &mut self,
+        now: Micros,
+        failure: Failure,
+        held_back: Vec<TaskKey>,
+        actions: &mut Vec<Action>,
+    ) {
+        let root = self.root().and_then(|root| self.tasks.get(&root));
+        let is_script = |root: &Task| root.descriptor.class == Class::Coordination;
+        match root.is_none_or(|root| root.begins_again() || is_script(root)) {
+            true => self.on_job_cancelled(now, failure, actions),
+            false => self.offer_held_back(held_back, actions),
+        }
+    }
+
     /// An attempt has failed for want of a file: another one begins when all files are there, and
     /// no retry is used up.
     pub(crate) fn begin_again_with_its_files(
@@ -105,23 +121,33 @@ impl Graph {
 mod tests {
     use std::sync::Arc;
 
-    use ciel_model::{Content, Handle, Label};
+    use ciel_model::{Content, Descriptor, Handle, Input, Label, Pool};
 
     use super::*;
     use crate::event::{Continuation, Event, Step, Wait};
-    use crate::for_tests::{FIRST, ROOT, descriptor, finished, offered, root, tell_at};
+    use crate::for_tests::{FIRST, ROOT, descriptor, finished, offered, root, running, tell_at};
 
     fn place(graph: &mut Graph, now: Micros, task: TaskKey) {
         let attempt = graph.tasks[&task].attempt;
         tell_at(graph, now, Event::TaskPlaced { task, attempt });
     }
 
-    /// A task spawns its only child.
+    /// A task spawns its first child.
     fn spawn(graph: &mut Graph, now: Micros, task: TaskKey, what: &str) {
+        spawn_as(graph, now, (task, 0), descriptor(what));
+    }
+
+    /// A task spawns a child as that action.
+    fn spawn_as(
+        graph: &mut Graph,
+        now: Micros,
+        (task, action): (TaskKey, u64),
+        descriptor: Descriptor,
+    ) {
         let step = Step::Spawn {
-            action: 0,
-            first: Handle(0),
-            descriptor: Arc::new(descriptor(what)),
+            action,
+            first: Handle(action as u32),
+            descriptor: Arc::new(descriptor),
         };
         let event = Event::TaskStepped {
             task,
@@ -211,5 +237,52 @@ mod tests {
         place(&mut graph, 10, maker);
         tell_at(&mut graph, 11, finished(maker, file()));
         assert!(!graph.recomputes_files());
+    }
+
+    /// A session ended, with all its results, when a task of it needed a lost file that could not
+    /// be recomputed.
+    #[test]
+    fn reader_of_a_file_that_stays_lost_fails_alone_where_the_root_cannot_begin_again() {
+        let pool = Class::Pooled(Pool::new("e", 1));
+        let root = Descriptor::plain("e", pool, "session", Vec::new());
+        let mut graph = running(root);
+        spawn(&mut graph, 1, ROOT, "maker");
+        place(&mut graph, 2, TaskKey(1));
+        let name = graph.tasks[&TaskKey(1)].name.output(0);
+        let file = |length| Content::File {
+            name,
+            length,
+            digest: None,
+        };
+        tell_at(&mut graph, 3, finished(TaskKey(1), file(2000)));
+        let reader = Descriptor {
+            inputs: vec![Input::value(Handle(0))],
+            ..Descriptor::plain("sh", Class::Process, "reader", Vec::new())
+        };
+        spawn_as(&mut graph, 4, (ROOT, 1), reader);
+        let (reader, again) = (TaskKey(2), TaskKey(3));
+        place(&mut graph, 5, reader);
+        let lost = vec![name];
+        assert_eq!(
+            offered(&tell_at(&mut graph, 6, Event::FilesLost { lost })),
+            [again]
+        );
+        assert_eq!(offered(&fail(&mut graph, 7, reader)), []);
+        place(&mut graph, 8, again);
+        // The task gives something else by now.
+        let actions = tell_at(&mut graph, 9, finished(again, file(3000)));
+        assert_eq!(offered(&actions), [reader]);
+        place(&mut graph, 10, reader);
+        let failed = fail(&mut graph, 11, reader);
+        assert_eq!(offered(&failed), []);
+        let ends = |action: &Action| matches!(action, Action::JobEnded(_));
+        assert!(!actions.iter().chain(&failed).any(ends));
+        spawn_as(&mut graph, 12, (ROOT, 2), descriptor("later"));
+        place(&mut graph, 13, TaskKey(4));
+        tell_at(
+            &mut graph,
+            14,
+            finished(TaskKey(4), Content::Inline("7".into())),
+        );
     }
 }

@@ -307,10 +307,13 @@ impl Graph {
         self.release_all(remaking.held(), &mut released);
         self.clear(released, actions);
         match (failed, other) {
-            (Some(failure), _) => self.on_job_cancelled(now, (*failure).clone(), actions),
+            (Some(failure), _) => {
+                self.go_without_files(now, (*failure).clone(), remaking.held_back, actions);
+            }
             (None, Some(name)) => {
                 let why = Why::Differs;
-                self.give_up_remaking(now, &NotReconstructible { name, why }, actions);
+                let failure = NotReconstructible { name, why }.failure();
+                self.go_without_files(now, failure, remaking.held_back, actions);
             }
             (None, None) => self.offer_held_back(remaking.held_back, actions),
         }
@@ -335,7 +338,11 @@ impl Graph {
         made.collect()
     }
 
-    fn offer_held_back(&mut self, mut held_back: Vec<TaskKey>, actions: &mut Vec<Action>) {
+    pub(crate) fn offer_held_back(
+        &mut self,
+        mut held_back: Vec<TaskKey>,
+        actions: &mut Vec<Action>,
+    ) {
         held_back.sort();
         held_back.dedup();
         for key in held_back {
@@ -352,12 +359,14 @@ impl Graph {
         lost: &NotReconstructible,
         actions: &mut Vec<Action>,
     ) {
+        let mut held_back = Vec::new();
         if let Some(remaking) = self.take_remaking(now) {
             let mut released = Released::default();
             self.release_all(remaking.held(), &mut released);
             self.clear(released, actions);
+            held_back = remaking.held_back;
         }
-        self.on_job_cancelled(now, lost.failure(), actions);
+        self.go_without_files(now, lost.failure(), held_back, actions);
     }
 
     fn remaking_mut(&mut self) -> &mut Reconstruction {

@@ -4,8 +4,8 @@ use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use ciel_model::{
-    AttemptNumber, Descriptor, Digest, Fact, Failure, Handle, InputMode, Label, Mark, Micros, Name,
-    ObjectKey, Rare, RerunReason, Segmented, StrandKey, TaskKey, Usual,
+    AttemptNumber, Class, Descriptor, Digest, Fact, Failure, Handle, InputMode, Label, Mark,
+    Micros, Name, ObjectKey, Rare, RerunReason, Segmented, StrandKey, TaskKey, Usual,
 };
 use rustc_hash::FxHashSet;
 
@@ -221,6 +221,11 @@ impl Task {
             true => self.ran_us,
             false => Micros::MAX,
         }
+    }
+
+    /// Whether another attempt can take the place of one that has missed a file.
+    pub(crate) fn begins_again(&self) -> bool {
+        self.descriptor.replayable || self.descriptor.class == Class::Process
     }
 
     /// Whether nothing that it did in this attempt is known to others.

@@ -110,6 +110,33 @@ def test_inputs_of_tasks_of_a_session_that_are_lost_are_recomputed(
     assert "is gone now: it is recomputed" in capfd.readouterr().err
 
 
+def test_task_of_a_session_that_needs_a_lost_value_which_was_put_fails_alone(
+    tmp_path: Path,
+) -> None:
+    """The session ended with all its results, and said only that its engine had."""
+    with ciel.Session(jobs=2, state=tmp_path / "state", store_memory=0) as session:
+        value = session.put(b"c" * 200_000)
+        made = session.submit(bytes, 300_000)
+        assert session.submit(len, made.later).result() == 300_000
+        for file in objects_of(tmp_path):
+            file.unlink()
+        with pytest.raises(ciel.ObjectLost, match="does not exist"):
+            session.submit(len, value.later).result()
+        assert session.submit(len, made.later).result() == 300_000
+
+
+def test_session_ends_whose_program_itself_asks_for_a_lost_value(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ciel.WorkerLost, match="the engine of the session has ended"),
+        ciel.Session(jobs=2, state=tmp_path / "state", store_memory=0) as session,
+    ):
+        value = session.submit(bytes, 200_000)
+        session.submit(len, value.later).result()
+        (file,) = objects_of(tmp_path)
+        file.unlink()
+        value.result()
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use support::programs::works;
-use support::{CIEL, Ended, Live, Place, held, shell, skipped};
+use support::{Ended, Live, Place, held, shell, skipped};
 
 /// Users that have no other processes: a limit counts all processes of a user.
 const SOMEBODY: u32 = 64_123;
@@ -42,7 +42,7 @@ fn has_somebody(test: &str) -> bool {
 /// A place of a user's, with these files and the command.
 fn place_of(user: u32, files: &[(&str, &str)]) -> Place {
     let place = Place::new();
-    fs::copy(CIEL, place.path("ciel")).unwrap();
+    place.copy_of_command();
     for (name, text) in files {
         place.file(name, text);
     }

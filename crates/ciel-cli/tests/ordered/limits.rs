@@ -154,8 +154,7 @@ fn handler_of_ended_children_restarts_calls_and_others_are_as_they_were() {
 
 /// Runs a script as nobody, by way of a copy of the command that nobody may read.
 fn as_nobody(place: &Place, script: &str, is_ordered: bool) -> Option<Output> {
-    let copy = place.path("ciel");
-    std::fs::copy(super::support::CIEL, &copy).unwrap();
+    let copy = place.copy_of_command();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(copy.parent().unwrap(), open).unwrap();
     let mut command = place.program("setpriv".as_ref());

@@ -267,8 +267,7 @@ fn ordinary_user_needs_no_privilege() {
     }
     let place = Place::new();
     // The folder of the build may be closed to others.
-    let copy = place.path("ciel");
-    std::fs::copy(super::support::CIEL, &copy).unwrap();
+    let copy = place.copy_of_command();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(copy.parent().unwrap(), open).unwrap();
     let script = "(sh -c 'echo one; id -u') & echo two; wait";

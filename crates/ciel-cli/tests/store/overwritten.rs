@@ -72,8 +72,8 @@ fn every_command_that_read_an_overwritten_input_meanwhile_fails() {
          bad = spawn_exec(\"shell\", {{\"command\": \"until test -e begun; do sleep 0.01; done; \
          F={UNPROTECTED}{{in.text}}; chmod u+w $F; printf X | dd of=$F bs=1 seek=7 conv=notrunc\", \
          \"inputs\": {{\"text\": made}}}}, 1, {{\"name\": \"bad\"}})[0];\n\
-         reader = spawn_exec(\"shell\", {{\"command\": \"echo > begun; \
-         while test -e {{in.text}}; do sleep 0.01; done; echo read\", \
+         reader = spawn_exec(\"shell\", {{\"command\": \"exec 3< {{in.text}}; echo > begun; \
+         while test {{in.text}} -ef /dev/fd/3; do sleep 0.01; done; echo read\", \
          \"inputs\": {{\"text\": made}}}}, 1, {{\"name\": \"reader\"}})[0];\n\
          print(text(reader));\n"
     );

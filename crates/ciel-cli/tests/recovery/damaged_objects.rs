@@ -110,6 +110,30 @@ fn command_begins_again_whose_named_input_is_lost_and_the_file_is_counted_once()
     assert_eq!(ended.stderr.matches("it is recomputed").count(), 1);
 }
 
+/// It is not replayed there. A task that reads the file would get it.
+#[test]
+fn script_that_reads_a_lost_file_itself_fails_in_a_run_that_is_not_recorded() {
+    let place = Place::new();
+    let gate = place.gate("gate");
+    let make = task("head -c 9000 /dev/zero | tr '\\0' a", "{}");
+    let wait = shell(&format!("{}; {}; echo", done("started"), held("gate")));
+    let look = "{\"command\": \"wc -c < {x}\", \"inputs\": {\"x\": x}}";
+    let script = format!(
+        "x = {make}; y = text(spawn_exec(\"shell\", {look}, 1)[0]); text({wait}); print(text(x));"
+    );
+    let options = ["-j1", "--durable=never", "--store-memory=0"];
+    let live = place.start_script(&options, &script);
+    place.await_file("started");
+    let objects = run_folder(&place, ".ciel", &only_run(&place, ".ciel")).join("objects");
+    for object in fs::read_dir(objects).unwrap() {
+        fs::remove_file(object.unwrap().path()).unwrap();
+    }
+    gate.release(1);
+    let ended = live.end();
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("ObjectLost"), "{}", ended.stderr);
+}
+
 #[test]
 fn results_damaged_at_random_are_recomputed_and_the_output_is_that_of_the_serial_program() {
     let broken = BrokenOff::new();

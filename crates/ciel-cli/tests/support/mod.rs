@@ -166,10 +166,12 @@ impl Place {
         command
     }
 
-    /// A copy of the command in the folder of the test, for a user who may not enter that of the build.
+    /// A copy of the command in the folder of the test, for users who may not enter that of the
+    /// build.
     ///
     /// The tests wrote it themselves once: a process that another test started meanwhile had the
-    /// file open for writing until it was executed, and so the copy could not be ("Text file busy").
+    /// file open for writing until it was executed itself, so the copy could not be executed ("Text
+    /// file busy").
     pub fn copy_of_command(&self) -> PathBuf {
         let copy = self.path("ciel");
         let copied = Command::new("cp").args([CIEL.as_ref(), &*copy]).status();

@@ -29,6 +29,8 @@ SEEDS ?= 1000000
 FIRST ?= 0
 INPUTS ?= 10000000
 KILLS ?= 3000
+# Kills of each end of a stream, of each kind, in each mode.
+STREAM_KILLS ?= 20
 # Random programs, in each language, that are edited between runs.
 EDITED ?= 50
 OUTPUTS ?= 100000
@@ -124,6 +126,10 @@ soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KIL
 	@cargo run --release --locked --quiet -p ciel-fuzz --example fuzz -- $(INPUTS) $(FIRST)
 	@$(WITH_PYTHON) CIEL_KILLS=$(KILLS) cargo test --locked --quiet \
 		-p ciel-cli --test kills -- --nocapture
+	@$(WITH_PYTHON) CIEL_STREAM_KILLS=$(STREAM_KILLS) $(PYTHON) -m pytest -q \
+		sdk/python/tests/test_killed_readers.py
+	@CIEL_STREAM_KILLS=$(STREAM_KILLS) cargo test --locked --quiet \
+		-p ciel-data-plane --test plane killed
 	@$(WITH_PYTHON) CIEL_EDITED_PROGRAMS=$(EDITED) $(PYTHON) -m pytest -q \
 		sdk/python/tests/test_kept_random.py
 	@$(WITH_PYTHON) CIEL_OUTPUTS=$(OUTPUTS) CIEL_FAILURES=$(FAILURES) \

@@ -7,6 +7,7 @@ mod killed;
 mod matrix;
 mod parts;
 mod pipes;
+mod processes;
 mod proxy;
 mod tcp;
 mod wiring;

@@ -57,9 +57,16 @@ pub struct Wiring {
 }
 
 /// What the producer's store has.
-enum Source {
+pub enum Source {
     Object(GrowingReader),
     Ring(Mutex<Option<RingReader>>),
+}
+
+impl Source {
+    /// A ring whose consumer's side can be taken once, or was taken already.
+    pub fn of_ring(reader: Option<RingReader>) -> Source {
+        Source::Ring(Mutex::new(reader))
+    }
 }
 
 fn again(reader: &GrowingReader) -> GrowingReader {
@@ -88,38 +95,48 @@ pub fn growing() -> GrowingWriter {
 pub fn connect(mode: Mode, layout: &Layout) -> (Producer, Wiring) {
     let (producer, source) = if mode == Mode::Direct {
         let ring = Ring::create(64 << 10).unwrap();
-        let reader = Mutex::new(ring.reader());
-        (Producer::Ring(ring.writer().unwrap()), Source::Ring(reader))
+        let source = Source::of_ring(ring.reader());
+        (Producer::Ring(ring.writer().unwrap()), source)
     } else {
         let object = growing();
         let reader = object.reader().unwrap();
         (Producer::Object(object), Source::Object(reader))
     };
-    let source = Arc::new(source);
-    let faults = match layout {
-        Layout::OneStore if mode != Mode::IndirectTcp => None,
-        Layout::OneStore => Some(Vec::new()),
-        Layout::TwoStores(faults) => Some(faults.clone()),
-    };
-    let server = faults.map(|faults| {
-        let token = Token::random().unwrap();
-        let address = "127.0.0.1:0".parse().unwrap();
-        let server = Server::start(address, token.clone(), source.clone()).unwrap();
-        let address = match faults.is_empty() {
-            true => server.address(),
-            false => proxy::start(server.address(), faults),
-        };
-        (server, address, token)
-    });
-    let wiring = Wiring {
-        mode,
-        source,
-        server,
-    };
-    (producer, wiring)
+    (producer, Wiring::new(mode, layout, source))
 }
 
 impl Wiring {
+    /// What consumers of this source connect to.
+    pub fn new(mode: Mode, layout: &Layout, source: Source) -> Wiring {
+        let source = Arc::new(source);
+        let faults = match layout {
+            Layout::OneStore if mode != Mode::IndirectTcp => None,
+            Layout::OneStore => Some(Vec::new()),
+            Layout::TwoStores(faults) => Some(faults.clone()),
+        };
+        let server = faults.map(|faults| {
+            let token = Token::random().unwrap();
+            let address = "127.0.0.1:0".parse().unwrap();
+            let server = Server::start(address, token.clone(), source.clone()).unwrap();
+            let address = match faults.is_empty() {
+                true => server.address(),
+                false => proxy::start(server.address(), faults),
+            };
+            (server, address, token)
+        });
+        Wiring {
+            mode,
+            source,
+            server,
+        }
+    }
+
+    /// Where the data plane of the source listens, and its token, if there is one.
+    pub fn plane(&self) -> Option<(SocketAddr, &Token)> {
+        let (_, address, token) = self.server.as_ref()?;
+        Some((*address, token))
+    }
+
     /// One more consumer.
     pub fn consumer(&self) -> Box<dyn Read + Send> {
         let Some((_, address, token)) = &self.server else {
@@ -146,13 +163,13 @@ impl Wiring {
     }
 }
 
-fn wait_for_whole(reader: &GrowingReader) {
+pub fn wait_for_whole(reader: &GrowingReader) {
     // A loss is seen by whoever reads.
     let _ = again(reader).with_granularity(u64::MAX).wait();
 }
 
 /// Copies what it fetches; a copy that is not whole is lost.
-fn transfer(mut fetch: Fetch, mut copy: GrowingWriter) {
+pub fn transfer(mut fetch: Fetch, mut copy: GrowingWriter) {
     if io::copy(&mut fetch, &mut copy).is_ok() {
         copy.commit();
     }

@@ -128,6 +128,10 @@ soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KIL
 		-p ciel-cli --test kills -- --nocapture
 	@$(WITH_PYTHON) CIEL_STREAM_KILLS=$(STREAM_KILLS) $(PYTHON) -m pytest -q \
 		sdk/python/tests/test_killed_readers.py
+	@$(WITH_PYTHON) CIEL_STREAM_BYTES=$(OUTPUT_BYTES) $(PYTHON) -m pytest -q -k large \
+		sdk/python/tests/test_stream_cases.py
+	@CIEL_STREAM_BYTES=$(OUTPUT_BYTES) cargo test --locked --quiet \
+		-p ciel-data-plane --test plane large -- --nocapture
 	@CIEL_STREAM_KILLS=$(STREAM_KILLS) cargo test --locked --quiet \
 		-p ciel-data-plane --test plane killed
 	@$(WITH_PYTHON) CIEL_EDITED_PROGRAMS=$(EDITED) $(PYTHON) -m pytest -q \

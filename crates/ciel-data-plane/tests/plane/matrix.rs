@@ -1,12 +1,14 @@
 //! Every mode, in every case, within one store and between two.
 
 use std::sync::mpsc;
+use std::time::Instant;
 
+use ciel_data_plane::StreamFault;
 use ciel_streams::Mode;
 
 use crate::bytes::{Numbers, read, write};
 use crate::proxy::Fault;
-use crate::wiring::{Layout, Producer, connect};
+use crate::wiring::{Layout, Producer, Wiring, connect};
 
 /// Bytes of a large stream; `CIEL_STREAM_BYTES` asks for more, 5 GB for example.
 fn large() -> u64 {
@@ -61,9 +63,26 @@ fn stream_of_one_byte_arrives_in_every_mode() {
     each(|mode, layout| reads_whole(mode, layout, 1, 1, 100));
 }
 
+/// Memory of this process at most, whatever the bytes of a stream: none is kept whole.
+const PEAK_KIB_MAX: u64 = 64 << 10;
+
+/// The most memory that this process has had, in KiB.
+fn peak_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mut lines = status.lines();
+    let peak = lines.find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
 #[test]
-fn large_stream_arrives_whole_in_every_mode() {
-    each(|mode, layout| reads_whole(mode, layout, large(), 65_000, 256 << 10));
+fn large_stream_arrives_whole_in_every_mode_and_memory_does_not_grow_with_it() {
+    each(|mode, layout| {
+        let begun = Instant::now();
+        reads_whole(mode, layout, large(), 65_000, 256 << 10);
+        let (seconds, peak) = (begun.elapsed().as_secs_f64(), peak_kib());
+        eprintln!("  {} bytes in {seconds:.1} s, peak {peak} KiB", large());
+        assert!(peak <= PEAK_KIB_MAX, "{mode}, {layout:?}: {peak} KiB");
+    });
 }
 
 #[test]
@@ -168,6 +187,35 @@ fn stored_stream_is_read_once_more_after_its_end() {
             assert_eq!(bytes, SOME);
         }
     });
+}
+
+#[test]
+fn second_consumer_of_a_direct_stream_is_told_that_it_is_not_stored() {
+    for layout in &layouts() {
+        let (producer, wiring) = connect(Mode::Direct, layout);
+        let join = produce(producer, SOME, 20_000, true);
+        let mut consumer = wiring.consumer();
+        let (first, end) = read(&mut *consumer, 0, 1_000, 1_000);
+        end.unwrap();
+        assert!(is_not_stored(&wiring), "while the first one reads");
+        let (rest, end) = read(&mut *consumer, first, u64::MAX, 10_000);
+        end.unwrap();
+        assert_eq!(first + rest, SOME, "the first one has all");
+        join();
+        assert!(is_not_stored(&wiring), "after the end");
+    }
+}
+
+/// Whether one more consumer of a direct stream is told so.
+fn is_not_stored(wiring: &Wiring) -> bool {
+    let Some(mut consumer) = wiring.another() else {
+        return true;
+    };
+    let (bytes, end) = read(&mut *consumer, 0, u64::MAX, 1_000);
+    let error = end.expect_err("the bytes went to another consumer");
+    let fault = StreamFault::of(&error);
+    assert_eq!(bytes, 0);
+    matches!(fault, Some(StreamFault::NotStored { read: 0 }))
 }
 
 #[test]

@@ -139,15 +139,25 @@ impl Wiring {
 
     /// One more consumer.
     pub fn consumer(&self) -> Box<dyn Read + Send> {
+        self.another().expect("the side of the ring is free")
+    }
+
+    /// One more consumer; none if the side of the ring was taken, in one store.
+    pub fn another(&self) -> Option<Box<dyn Read + Send>> {
         let Some((_, address, token)) = &self.server else {
             return match &*self.source {
                 Source::Object(reader) => {
-                    local(self.mode, again(reader), self.mode.follows_production())
+                    let follows = self.mode.follows_production();
+                    Some(local(self.mode, again(reader), follows))
                 }
-                Source::Ring(ring) => Box::new(ring.lock().unwrap().take().unwrap()),
+                Source::Ring(ring) => Some(Box::new(ring.lock().unwrap().take()?)),
             };
         };
-        let fetch = Fetch::new(*address, token.clone(), "stream");
+        Some(self.fetching(*address, token))
+    }
+
+    fn fetching(&self, address: SocketAddr, token: &Token) -> Box<dyn Read + Send> {
+        let fetch = Fetch::new(address, token.clone(), "stream");
         if !self.mode.stores_at_consumer() {
             return Box::new(fetch);
         }

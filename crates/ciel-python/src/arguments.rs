@@ -22,6 +22,13 @@ pub const DEPTH_MAX: usize = 8;
 const LIST_MAX: usize = 255;
 
 const BEGIN: [u8; 3] = [0x80, 5, 0x95];
+
+/// Bytes of a pickle from which on it says how many there are.
+const FRAME_BYTES_MIN: usize = 4;
+
+/// Bytes that most numbers take.
+const ATOM_BYTES: usize = 16;
+
 const MEMOIZE: u8 = 0x94;
 
 /// Names that a pickle writes for a complex number.
@@ -305,6 +312,40 @@ fn append_number(to: &mut Vec<u8>, number: i64) -> bool {
         to.extend(&bytes[..count]);
     }
     true
+}
+
+/// Form and bytes of the object that carries a number, text, bytes, a truth or `None`: those that
+/// `object_of` in `sdk/python/ciel/_freeze.py` gives. `None` for other values, and for long ones.
+pub fn object(value: &Bound<'_, PyAny>) -> Option<(&'static str, Vec<u8>)> {
+    if let Ok(text) = value.cast_exact::<PyString>() {
+        let text = text.to_str().ok().filter(|text| text.len() < BYTES_MAX)?;
+        return Some(("text", text.into()));
+    }
+    if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+        let bytes = bytes.as_bytes();
+        return (bytes.len() < BYTES_MAX).then(|| ("bytes", bytes.to_vec()));
+    }
+    let has_parts =
+        value.is_exact_instance_of::<PyTuple>() || value.is_exact_instance_of::<PyComplex>();
+    let mut body = Vec::with_capacity(ATOM_BYTES);
+    if has_parts || !append_value(&mut body, value, &mut Memo::default(), 0) {
+        return None;
+    }
+    body.push(b'.');
+    let mut pickle = BEGIN.to_vec();
+    match body.len() < FRAME_BYTES_MIN {
+        true => pickle.truncate(BEGIN.len() - 1),
+        false => pickle.extend((body.len() as u64).to_le_bytes()),
+    }
+    pickle.append(&mut body);
+    Some(("pickle", pickle))
+}
+
+/// As `object_of` in `sdk/python/ciel/_freeze.py` for a plain value, but for its references, of
+/// which it has none; `None` for values that are not written here.
+#[pyfunction]
+pub fn packed_atom<'py>(value: Bound<'py, PyAny>) -> Option<(&'static str, Bound<'py, PyBytes>)> {
+    object(&value).map(|(form, bytes)| (form, PyBytes::new(value.py(), &bytes)))
 }
 
 /// As `pickle.dumps((args,), 5)`, or `pickle.dumps((args, named), 5)`, or nothing without

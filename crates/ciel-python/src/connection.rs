@@ -3,6 +3,8 @@
 //! It does not know which request is allowed when; the engine checks that. A request appends to a
 //! buffer and returns; read `outgoing.rs` for when it is sent.
 
+mod tasks;
+
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -217,12 +219,14 @@ impl Connection {
                 Ok(Received::Message(message)) => return self.heard(py, message).map(Some),
                 Ok(Received::End) => return Ok(None),
                 Ok(Received::Interrupted) => py.check_signals()?,
-                Err(ReceiveError::System(error)) => return Err(os_error(error)),
-                Err(ReceiveError::NoMessage(error)) => {
-                    return Err(PyRuntimeError::new_err(format!("from the engine: {error}")));
-                }
+                Err(error) => return Err(not_received(error)),
             }
         }
+    }
+
+    /// Waits for what `receive` would return, which receives it.
+    fn await_message(&self, py: Python<'_>) -> PyResult<()> {
+        tasks::await_message(self, py)
     }
 
     /// Whether `receive` would return at once, now or within `timeout_ms`; false while another
@@ -556,25 +560,13 @@ impl Connection {
         keep: i32,
         audit: Option<AuditFields<'_>>,
     ) -> PyResult<()> {
-        let keep = messages::known::<wire::Keep>(keep, "way to keep a process")?;
-        let outputs = messages::outputs(outputs);
-        self.watch.end_turn();
-        let followed = match keep == i32::from(wire::Keep::End) {
-            true => None,
-            false => self.follow(tag, &outputs),
-        };
         let exit = wire::Exit {
-            outputs,
-            keep,
-            next: followed.map_or(0, |(tag, _)| tag),
+            outputs: messages::outputs(outputs),
+            keep: messages::known::<wire::Keep>(keep, "way to keep a process")?,
+            next: 0,
             audit: audit.map(messages::audit),
         };
-        let message = WorkerMessage::about(tag, exit);
-        match followed {
-            // While enough starts are prefetched, exits are sent together.
-            Some((_, behind)) if behind >= BEHIND_MIN => self.append(py, &message),
-            _ => self.append_last(py, &message),
-        }
+        self.send_exit(py, tag, exit)
     }
 }
 
@@ -588,6 +580,15 @@ impl Drop for Connection {
 fn os_error(error: Errno) -> PyErr {
     let error = std::io::Error::from(error);
     PyOSError::new_err((error.raw_os_error(), error.to_string()))
+}
+
+fn not_received(error: ReceiveError) -> PyErr {
+    match error {
+        ReceiveError::System(error) => os_error(error),
+        ReceiveError::NoMessage(error) => {
+            PyRuntimeError::new_err(format!("from the engine: {error}"))
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

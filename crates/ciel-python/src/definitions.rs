@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use ciel_protocol::limits::DEFINITIONS_MAX;
-use ciel_protocol::wire::{Define, FunctionCode, Site};
+use ciel_protocol::wire::{Define, FunctionCode, Options, Site};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
 use rustc_hash::FxHashMap;
@@ -18,6 +18,9 @@ use crate::reference::number;
 
 /// The resource that is counted in thousandths of a core.
 const CORES: &str = "cores";
+
+/// One of them.
+const ONE_CORE: u64 = 1000;
 
 /// The next serial number of a definition in this process.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
@@ -148,6 +151,8 @@ pub struct StartDefinition {
     pub cores: Py<PyInt>,
     /// What it was granted.
     pub options: Py<TaskOptions>,
+    /// Whether it has one output, and nothing but one core.
+    pub is_usual: bool,
 }
 
 impl Received {
@@ -179,6 +184,13 @@ fn python_of(py: Python<'_>, define: &Define) -> PyResult<StartDefinition> {
         label: define.label.clone(),
         outputs: number(py, define.outputs),
         cores: number(py, millicores.div_ceil(1000).max(1)),
+        is_usual: define.outputs == 1 && is_usual(&options),
         options: Py::new(py, TaskOptions::of_wire(options))?,
     })
+}
+
+/// Whether a task with these options has one core, nothing else, and no limit.
+fn is_usual(options: &Options) -> bool {
+    let is_one_core = |(name, amount): (&String, &u64)| name == CORES && *amount == ONE_CORE;
+    options.timeout_ms.is_none() && options.resources.iter().all(is_one_core)
 }

@@ -161,6 +161,25 @@ record! {
     }
 }
 
+/// The message of a start.
+pub fn started(tag: u32, start: wire::Start) -> EngineMessage {
+    let kind = Some(Kind::Start(start));
+    EngineMessage { tag, kind }
+}
+
+/// The name of the strand of a start, and that of its task.
+///
+/// # Errors
+/// RuntimeError if one of them has not 16 bytes.
+pub fn names_of(start: &wire::Start) -> PyResult<(Name, Name)> {
+    let position = name_of(&start.position)?;
+    let name = match start.name.is_empty() {
+        true => position,
+        false => name_of(&start.name)?,
+    };
+    Ok((position, name))
+}
+
 /// The object for a message.
 ///
 /// # Errors
@@ -267,11 +286,7 @@ fn start_of(
         }
         None => py.None(),
     };
-    let position = name_of(&start.position)?;
-    let name = match start.name.is_empty() {
-        true => position,
-        false => name_of(&start.name)?,
-    };
+    let (_, name) = names_of(&start)?;
     let mut definitions = definitions.lock().unwrap_or_else(PoisonError::into_inner);
     let definition = definitions.find(py, start.definition)?.ok_or_else(|| {
         let message = "the engine sent start with a definition that it did not send";

@@ -114,8 +114,8 @@ fn entry() -> *const c_char {
     PLACE.as_ptr().cast::<c_char>().wrapping_add(BEFORE_BYTES)
 }
 
-/// Whether the environment has the entry.
-fn has_entry() -> bool {
+/// Whether the environment has the entry, so that it shows what is told.
+pub fn has_entry() -> bool {
     // SAFETY: `getenv` receives a terminated name, and its result is only compared.
     let found = unsafe { getenv(c"CIEL_TASK_SEED".as_ptr()) };
     found == entry().wrapping_add(ENTRY.len())

@@ -46,6 +46,8 @@ pub struct Incoming {
     /// Where reads go, always of the same size.
     buffer: Vec<u8>,
     ready: VecDeque<EngineMessage>,
+    /// The next of these was given back: it is no start that begins natively.
+    is_returned: bool,
     line: Line,
     watch: Arc<Watch>,
     definitions: Arc<Mutex<Definitions>>,
@@ -60,6 +62,7 @@ impl Incoming {
             decoder: Decoder::with_framing(Framing::LengthPrefixed),
             buffer: vec![0; READ_BYTES_MAX],
             ready: VecDeque::new(),
+            is_returned: false,
             line,
             watch,
             definitions,
@@ -70,7 +73,28 @@ impl Incoming {
 
     /// A message that was completed by an earlier read.
     pub fn take_ready(&mut self) -> Option<EngineMessage> {
+        self.is_returned = false;
         self.ready.pop_front()
+    }
+
+    /// Whether the next of these is the start of a task that was not begun before, and that was not
+    /// given back.
+    pub fn has_start(&self) -> bool {
+        !self.is_returned && self.ready.front().is_some_and(is_first_start)
+    }
+
+    /// Takes that start.
+    pub fn take_start(&mut self) -> Option<EngineMessage> {
+        match self.has_start() {
+            true => self.ready.pop_front(),
+            false => None,
+        }
+    }
+
+    /// Gives it back: it is the next message again, for `take_ready`.
+    pub fn return_start(&mut self, start: EngineMessage) {
+        self.is_returned = true;
+        self.ready.push_front(start);
     }
 
     /// The next message. Waits for it, and flushes before it waits.
@@ -92,12 +116,36 @@ impl Incoming {
             if self.is_ended {
                 return Ok(Received::End);
             }
-            outgoing.flush();
-            match self.read(socket, true, outgoing) {
-                Ok(()) => {}
-                Err(Errno::INTR) => return Ok(Received::Interrupted),
-                Err(error) => return Err(ReceiveError::System(error)),
+            if !self.read_on(socket, outgoing)? {
+                return Ok(Received::Interrupted);
             }
+        }
+    }
+
+    /// Waits as `next` does, but takes nothing; false if a signal has interrupted the wait.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn wait(
+        &mut self,
+        socket: &Socket,
+        outgoing: &Arc<Outgoing>,
+    ) -> Result<bool, ReceiveError> {
+        while self.ready.is_empty() && self.failed.is_none() && !self.is_ended {
+            if !self.read_on(socket, outgoing)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Flushes, and waits for one read; false if a signal has interrupted it.
+    fn read_on(&mut self, socket: &Socket, outgoing: &Arc<Outgoing>) -> Result<bool, ReceiveError> {
+        outgoing.flush();
+        match self.read(socket, true, outgoing) {
+            Ok(()) => Ok(true),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(ReceiveError::System(error)),
         }
     }
 
@@ -203,4 +251,12 @@ impl Incoming {
             _ => self.ready.push_back(message),
         }
     }
+}
+
+fn is_first_start(message: &EngineMessage) -> bool {
+    let start = match &message.kind {
+        Some(Kind::Start(start)) => start,
+        _ => return false,
+    };
+    message.tag != 0 && start.continuation.is_none()
 }

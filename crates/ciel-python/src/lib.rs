@@ -58,7 +58,7 @@ mod native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::arguments::{packed_arguments, packed_with_places};
+    use crate::arguments::{packed_arguments, packed_atom, packed_with_places};
     #[pymodule_export]
     use crate::caches::tell_caches;
     #[pymodule_export]

@@ -13,9 +13,10 @@ use std::ptr::null_mut;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyBool;
 
 use crate::future_state::FutureState;
-use crate::stack::{begin, end, note_base};
+use crate::stack::{begin, begin_task, end, end_task, note_base};
 
 /// Adds the functions to the module.
 ///
@@ -24,6 +25,8 @@ use crate::stack::{begin, end, note_base};
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(module, c"begin", begin_from)?;
     add(module, c"end", end_from)?;
+    add(module, c"begin_task", begin_task_from)?;
+    add(module, c"end_task", end_task_from)?;
     add(module, c"note_base", note_base_from)?;
     add(module, c"place", place_from)
 }
@@ -75,6 +78,36 @@ unsafe extern "C" fn end_from(
     // SAFETY: as above.
     let ended = unsafe { only(py, args, count) }.and_then(|value| end(&value));
     given(py, ended)
+}
+
+/// `begin_task(switch)`; see `stack::begin_task`.
+unsafe extern "C" fn begin_task_from(
+    _module: *mut ffi::PyObject,
+    args: *mut *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        // SAFETY: Python calls this in an attached thread.
+        let begun = unsafe { only(py, args, count) };
+        given(
+            py,
+            begun.and_then(|switch| begin_task(&switch, args.addr())),
+        )
+    })
+}
+
+/// `end_task(value)`; see `stack::end_task`.
+unsafe extern "C" fn end_task_from(
+    _module: *mut ffi::PyObject,
+    args: *mut *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        // SAFETY: Python calls this in an attached thread.
+        let ended = unsafe { only(py, args, count) }.and_then(|value| end_task(&value));
+        let ended = ended.map(|ended| Some(PyBool::new(py, ended).to_owned()));
+        given(py, ended)
+    })
 }
 
 /// The only argument.

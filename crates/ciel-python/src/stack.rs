@@ -9,6 +9,8 @@
 
 mod contexts;
 mod spawning;
+mod standing;
+mod tasks;
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -18,9 +20,11 @@ use ciel_model::Name;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
 use self::contexts::ContextsOf;
+use self::standing::strand_at;
+use self::tasks::{Started, Tasks};
 use crate::counted::Counted;
 use crate::environment::Digits;
 use crate::future_state::{FutureState, Owner, State};
@@ -45,6 +49,8 @@ const RESTED_MAX: usize = 16;
 const SPARE_MAX: usize = 64;
 
 pub(crate) use self::spawning::spawn;
+pub(crate) use self::standing::stand_all;
+pub(crate) use self::tasks::{begin_task, end_task};
 
 thread_local! {
     /// The stack of the worker whose tasks this thread runs.
@@ -76,6 +82,8 @@ pub struct Stack {
     /// Children that have ended, to which nobody else refers.
     rested: Vec<Py<Inside>>,
     contexts: ContextsOf,
+    /// What tasks need that begin here, if any may.
+    tasks: Option<Tasks>,
 }
 
 /// One strand, and where it runs.
@@ -99,6 +107,8 @@ enum Running {
     Strand(Py<Counted>),
     /// One that has begun here.
     Inside(Py<Inside>),
+    /// That of a task that has begun here: the outermost.
+    Task(Box<Started>),
 }
 
 #[pymethods]
@@ -137,6 +147,7 @@ impl Stack {
             spare: Vec::new(),
             rested: Vec::new(),
             contexts: ContextsOf::new(py)?,
+            tasks: None,
         };
         let stack = Py::new(py, stack)?;
         let before = HERE.replace(Some(stack.clone_ref(py)));
@@ -168,6 +179,25 @@ impl Stack {
         Ok(())
     }
 
+    /// Tasks may begin natively. `stand` makes the strand of one that has begun, and receives: its
+    /// `Start`; its function, its arguments and those that have names; seconds since it began.
+    /// `functions` has the functions that were imported, by the headers of payloads, `asked` what
+    /// functions ask; no task begins or ends natively while there is anything in `concerns`.
+    fn take_tasks(
+        &mut self,
+        stand: Py<PyAny>,
+        functions: Py<PyDict>,
+        asked: Py<PyDict>,
+        concerns: Vec<Py<PyDict>>,
+    ) {
+        self.tasks = Some(Tasks::new(stand, functions, asked, concerns));
+    }
+
+    /// Whether the start of a task has come that may begin natively.
+    fn may_begin(&self, py: Python<'_>) -> bool {
+        tasks::may_begin(self, py)
+    }
+
     /// A strand begins in place of the innermost one.
     fn push(&mut self, strand: Py<Counted>, switch: Py<PyAny>) {
         let strand = Running::Strand(strand);
@@ -190,7 +220,9 @@ impl Stack {
     /// The innermost strand; `None` if none has its turn.
     #[getter]
     fn top(slf: &Bound<'_, Stack>) -> PyResult<Option<Py<PyAny>>> {
-        match slf.borrow().levels.len() {
+        // Nothing is borrowed meanwhile: a strand may be made.
+        let count = slf.borrow().levels.len();
+        match count {
             0 => Ok(None),
             count => strand_at(slf, count - 1).map(Some),
         }
@@ -218,53 +250,13 @@ impl Stack {
     }
 }
 
-/// Makes the strands of all that runs in this thread, if nobody has asked for them.
-///
-/// # Errors
-/// Those of Python.
-pub(crate) fn stand_all(py: Python<'_>) -> PyResult<()> {
-    match here(py) {
-        Some(stack) => Stack::top(&stack).map(drop),
-        None => Ok(()),
-    }
-}
-
-/// The strand at that level, from 0; made now, with those below it, if nobody has asked for it.
-fn strand_at(stack: &Bound<'_, Stack>, place: usize) -> PyResult<Py<PyAny>> {
-    let py = stack.py();
-    let known = |place: &usize| stack.borrow().levels[*place].strand.known(py);
-    let first = (0..=place).rev().find(|place| known(place).is_some());
-    let mut below = first.and_then(|place| known(&place));
-    for place in first.map_or(0, |first| first + 1)..=place {
-        let inside = match &stack.borrow().levels[place].strand {
-            Running::Inside(inside) => inside.clone_ref(py),
-            Running::Strand(_) => unreachable!("such a strand is known"),
-        };
-        let (stand, switch, is_called, elapsed_s) = {
-            let stack = stack.borrow();
-            let promoter = stack.promoter.get();
-            let beats = promoter.beats() - inside.bind(py).borrow().begun_beats;
-            let switch = stack.levels[place - 1].switch.clone_ref(py);
-            let elapsed_s = promoter.period().as_secs_f64() * beats as f64;
-            let is_called = stack.levels[place].is_called;
-            (stack.stand.clone_ref(py), switch, is_called, elapsed_s)
-        };
-        below = Some(Inside::stand(
-            inside.bind(py),
-            &stand,
-            (below, switch, is_called),
-            elapsed_s,
-        )?);
-    }
-    Ok(below.expect("there is a strand at that level"))
-}
-
 impl Level {
     /// The name of its strand.
     fn name(&self, py: Python<'_>) -> Name {
         match &self.strand {
             Running::Strand(strand) => strand.bind(py).borrow().name,
             Running::Inside(inside) => inside.bind(py).borrow().name,
+            Running::Task(started) => started.name,
         }
     }
 }
@@ -278,6 +270,7 @@ impl Running {
                 let inside = inside.bind(py).borrow();
                 inside.strand.as_ref().map(|strand| strand.clone_ref(py))
             }
+            Running::Task(_) => None,
         }
     }
 }
@@ -343,7 +336,7 @@ impl Stack {
                 let other = other.bind(py).borrow();
                 other.strand.as_ref().is_some_and(|other| other.is(one))
             }
-            (_, Owner::Gone) => false,
+            (Running::Task(_), _) | (_, Owner::Gone) => false,
         }
     }
 
@@ -362,6 +355,8 @@ impl Stack {
                     None => Some((inside.name, 0, inside.depth, inside.next_action)),
                 }
             }
+            // Futures that it can ask for have made its strand.
+            Running::Task(_) => None,
         }
     }
 

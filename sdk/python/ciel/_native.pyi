@@ -12,7 +12,7 @@ system OSError, and what is wrong with the engine RuntimeError. An engine that h
 what is said to it is lost, and `receive` gives None.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, final
 
 from typing_extensions import Buffer, Self
@@ -465,6 +465,9 @@ class Connection:
     def receive(self) -> Message | None:
         """The next message, None when the engine has gone; other threads run while it waits."""
 
+    def await_message(self) -> None:
+        """Waits for what `receive` would return, which receives it."""
+
     def poll(self, timeout_ms: int = 0) -> bool:
         """Whether `receive` would return at once, now or within `timeout_ms`.
 
@@ -861,6 +864,24 @@ class Stack:
     ) -> None:
         """A strand has its turn, in the greenlet that `switch` switches to; none at its end."""
 
+    def take_tasks(
+        self,
+        stand: Callable[..., Counted],
+        functions: dict[bytes, Callable[..., Any]],
+        asked: Mapping[Any, tuple[str, ...]],
+        concerns: Sequence[dict[Any, Any]],
+    ) -> None:
+        """Tasks may begin natively; `stand` makes the strand of one that has begun.
+
+        It receives its start; its function, its arguments and those that have names; seconds since it
+        began. `functions` has the functions that were imported, by the headers of payloads, `asked`
+        what functions ask their environment. No task begins or ends natively while there is
+        anything in `concerns`.
+        """
+
+    def may_begin(self) -> bool:
+        """Whether the start of a task has come that may begin natively."""
+
     def push(self, strand: Counted, switch: Callable[..., Any]) -> None:
         """A strand begins in place of the innermost one."""
 
@@ -904,6 +925,20 @@ def begin(
 def end(value: Any) -> Callable[..., Any] | None:
     """Ends the innermost strand in place: the switch to the one below; `None` if that cannot be."""
 
+def begin_task(
+    switch: Callable[..., Any],
+) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None:
+    """Begins the task whose start comes next, in the greenlet that runs, to which `switch` switches.
+
+    Its function, its arguments, those that have names; `None` if the message is for `receive`.
+    """
+
+def end_task(value: Any) -> bool:
+    """Sends the exit of the task that has begun natively and returned `value`.
+
+    False if it has a strand by now, or the value is not plain; then nothing was done.
+    """
+
 def strand_here(own: Any) -> Any:
     """The strand that runs in this thread: `own`, or one that has begun natively."""
 
@@ -919,6 +954,12 @@ def packed_arguments(
     """As `pickle.dumps((args,), 5)` or `pickle.dumps((args, named), 5)`.
 
     Nothing without arguments, `None` for values that Python has to pack.
+    """
+
+def packed_atom(value: Any) -> tuple[str, bytes] | None:
+    """As `object_of` for a number, text, bytes, a truth or `None`: form and bytes.
+
+    `None` for values that Python has to pack.
     """
 
 def packed_with_places(args: tuple[Any, ...], places: list[int]) -> bytes | None:

@@ -83,7 +83,7 @@ class Once(Definition, Generic[T]):
         """Drops the value of this process, such as a broken connection; the next call makes it."""
         self._value = _MISSING
         with _keeping:
-            if _kept.pop(self, self) is not self:
+            if MADE.pop(self, self) is not self:
                 _count_origin(self.origin, -1)
 
     def _made(self) -> Any:
@@ -175,7 +175,7 @@ def _identity(given: Future[Any]) -> Hashable:
     return cast(Hashable, known)
 
 
-_kept: OrderedDict[Once[Any], None] = OrderedDict()
+MADE: OrderedDict[Once[Any], None] = OrderedDict()
 """What has a value, the least recently used first."""
 
 _keeping = threading.RLock()
@@ -187,23 +187,23 @@ _adopted: WeakValueDictionary[bytes, Once[Any]] = WeakValueDictionary()
 
 def relieve(memory_bytes: int | None) -> None:
     """Drops all values if memory is short; a task with this limit of memory is about to begin."""
-    if not _kept or not _is_short(memory_bytes):
+    if not MADE or not _is_short(memory_bytes):
         return
-    for one in list(_kept):
+    for one in list(MADE):
         one.drop()
     gc.collect()
 
 
 def _keep(one: Once[Any]) -> None:
     try:
-        _kept.move_to_end(one)
+        MADE.move_to_end(one)
     except KeyError:
         with _keeping:
-            if one not in _kept:
+            if one not in MADE:
                 _count_origin(one.origin, 1)
-            _kept[one] = None
-            while len(_kept) > VALUES_MAX:
-                next(iter(_kept)).drop()
+            MADE[one] = None
+            while len(MADE) > VALUES_MAX:
+                next(iter(MADE)).drop()
 
 
 def _count_origin(path: str | None, by: int) -> None:

@@ -186,7 +186,15 @@ class Scheduler:
         if strand.aside is not None and state is not None:
             state.enter(strand.aside)
             strand.aside = None
-        request = switch(word)
+        return self._taken_back(switch(word))
+
+    def run_started(self, body: Body) -> None:
+        """Runs `body`, which begins strands natively, until it parks with one or returns."""
+        self._taken_back(self._runner()(body))
+
+    def _taken_back(self, request: Any) -> Any:
+        """What a greenlet has passed to home, which has the turn again."""
+        state = self.state
         while type(request) is RunnerWanted:
             for _ in range(self._making):
                 self._made()(lambda: None)

@@ -31,7 +31,9 @@ from ciel._once import relieve
 from ciel._output import BUFFER_BYTES, Counted, check_written, writing_to
 from ciel._payload import BY_VALUE, OBJECT_BYTES_MIN, Unpacked
 from ciel._reading import Reading
+from ciel._raised import Raised
 from ciel._root import as_plain, exit_failure, status_of
+from ciel._task import last_value
 from ciel._task_strand import HANDED_ON, ArgumentFailed, check_outputs, encoded, outputs_of
 from ciel._keeping_strand import KeepingProcess, KeepingStrand
 from ciel._warnings import advise
@@ -46,6 +48,9 @@ IN_PLACE_S = 0.010
 that a lost worker loses little."""
 
 KEEP_AS_SAID, KEEP_END = 0, 2
+
+Begun = tuple[Callable[..., Any], tuple[Any, ...], "dict[str, Any]"]
+"""A call that has begun natively: its function, its arguments, and those that have names."""
 
 _clock = time.monotonic
 
@@ -81,6 +86,29 @@ class WorkerStrand(KeepingStrand):
             self._fail(error)
         self.ended = True
         return None
+
+    def note_task(self, begun: Begun, elapsed_s: float) -> None:
+        """The task has begun natively, that long ago."""
+        self.function, args, kwargs = begun
+        self._call = (self.function.__name__, args, kwargs)
+        self._begun -= elapsed_s
+
+    def end_begun(self, value: Any) -> None:
+        """Ends a task that has begun natively with what its function gave or `Raised`; as `run`."""
+        if type(value) is Raised:
+            self._fail(value.error)
+            value.forget()
+        else:
+            self._end_with(value)
+        self.ended = True
+
+    def _end_with(self, value: Any) -> None:
+        try:
+            value = last_value(value, self._run_step)
+            if value is not HANDED_ON:
+                self._finish(value)
+        except BaseException as error:  # any exception of a task is its failure
+            self._fail(error)
 
     def _run_plain(
         self, header: bytes, args: tuple[Any, ...], kwargs: dict[str, Any]

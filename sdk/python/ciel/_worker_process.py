@@ -31,6 +31,7 @@ from ciel._in_place import Kept
 from ciel._keeping_strand import InsideStrand, KeepingStrand
 from ciel._light_strand import LightStrand
 from ciel._native import Cancel, Drop, Resume, Shutdown, Start
+from ciel._native_tasks import NativeTasks
 from ciel._process_state import ProcessState
 from ciel._raised import Raised
 from ciel._random import follow_environment
@@ -39,7 +40,7 @@ from ciel._strand import here, note_worker
 from ciel._task import Task
 from ciel._task_strand import no_event_loop
 from ciel._waiting_strand import WAIT_ALL, WaitingStrand
-from ciel._worker import WorkerStrand
+from ciel._worker import Begun, WorkerStrand
 
 if TYPE_CHECKING:
     from ciel._call import TaskFunction
@@ -86,6 +87,7 @@ class WorkerProcess:
         self.forked = self.asks = self.used_up = False
         self.spawns_between_asks = 0
         self.promoter: _native.Promoter | None = None
+        self._starts: NativeTasks | None = None
         self.state = ProcessState()
         self._scheduler = Scheduler(getcurrent(), self.state)
         self._thread = threading.get_ident()
@@ -116,6 +118,8 @@ class WorkerProcess:
     def serve(self) -> None:
         """Receives messages until the engine is gone or sends `shutdown`."""
         while True:
+            if self._is_plain() and self._starts is not None and self._starts.run_ready():
+                continue
             earlier = self._waiting or self._heard
             if earlier:
                 # The last message of the previous strand would wait for the next `receive`.
@@ -124,6 +128,16 @@ class WorkerProcess:
             if message is None or type(message) is Shutdown:
                 return
             self.handle(message)
+
+    def _is_plain(self) -> bool:
+        """Whether nothing is left by earlier tasks that Python would have to look at."""
+        return not (self._waiting or self._heard or self.used_up) and self._threads_known == 1
+
+    def stand_task(self, start: Start, begun: Begun, elapsed_s: float) -> WorkerStrand:
+        """The strand of a task that has begun natively, `elapsed_s` ago."""
+        strand = self._strand(self, start)
+        strand.note_task(begun, elapsed_s)
+        return strand
 
     def handle(self, message: Message) -> None:
         """Handles a message; those about tasks not held here are stale."""
@@ -173,6 +187,8 @@ class WorkerProcess:
         self.stack = scheduler.stack = _native.Stack(
             promoter, self._stand, Future, scheduler.idle, self.captured, self.state, sees_places()
         )
+        if self._strand is WorkerStrand:
+            self._starts = NativeTasks(self, scheduler, self.stack, self._functions)
         Task.spawn = _native.Function.spawn  # type: ignore[method-assign]
 
     def inside(self, parent: KeepingStrand, child: Kept) -> InsideStrand:

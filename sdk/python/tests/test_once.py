@@ -130,7 +130,7 @@ def test_values_above_the_bound_are_dropped_least_recently_used_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(_once, "VALUES_MAX", 2)
-    _once._kept.clear()
+    _once.MADE.clear()
     first, second = ciel.once(object), ciel.once(object)
     kept, dropped = first(), second()
     first()

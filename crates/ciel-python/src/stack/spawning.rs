@@ -297,6 +297,7 @@ impl Stack {
                     }),
                 }
             }
+            Running::Task(_) => None,
         };
         // The look at output may be a system call: it comes last.
         spawner.filter(|_| !self.outside.has_output(py))
@@ -327,6 +328,8 @@ impl Stack {
                 inside.bind(py).borrow().counted.as_ref()?.clone_ref(py),
                 Owner::Inside(inside.clone_ref(py)),
             ),
+            // Its first spawn is Python's, which makes its strand.
+            Running::Task(_) => return None,
         };
         let sends = strand.bind(py).borrow().sends_plainly(py) && !self.outside.has_output(py);
         sends.then_some((strand, owner))
@@ -364,7 +367,7 @@ impl Stack {
                     }
                 }
             }
-            None => {}
+            Some(Running::Task(_)) | None => {}
         }
     }
 

@@ -121,6 +121,11 @@ const SPAWNING: &str = "
         for (n in range(count)) { value = *spawn(add, [value, 1]); }
         return value;
     }
+    function tasks(count) {
+        value = 0;
+        for (n in range(count)) { value = *spawn(add, [value, 1], {\"pure\": true}); }
+        return value;
+    }
     function commands(count) {
         for (n in range(count)) {
             spawn_exec(\"shell\", {\"command\": \"true\"}, 1, {\"pure\": false});
@@ -176,18 +181,20 @@ fn levels_of_a_script_in_place_take_a_kibibyte_each_at_most() {
     runs_within("-j2", ("down", levels), levels, levels);
 }
 
-/// Each call needs the one before it, and leaves nothing.
+/// Each call needs the one before it, and leaves nothing, with an idle core, too.
 #[test]
 fn long_chain_of_calls_of_a_script_in_place_takes_no_memory() {
     let count = spawns();
-    runs_within("-j1", ("chain", count), count, 0);
+    for option in ["-j1", "-j2"] {
+        runs_within(option, ("chain", count), count, 0);
+    }
 }
 
-/// Where a core has nothing to do, each of them becomes a task.
+/// With an option each of them is a task.
 #[test]
 fn long_chain_of_tasks_of_a_script_takes_half_a_kibibyte_each_at_most() {
     let count = spawns() / 10;
-    runs_within("-j2", ("chain", count), count, count / 2);
+    runs_within("-j2", ("tasks", count), count, count / 2);
 }
 
 /// A script that spawns them pauses while very many have not ended.

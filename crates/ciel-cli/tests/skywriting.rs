@@ -253,3 +253,21 @@ fn bytes_that_are_no_json_are_shown_with_their_task_in_every_mode() {
     }
     assert!(told.iter().all(|message| *message == told[0]), "{told:?}");
 }
+
+/// An idle core took nine tenths of such functions, although each waits for the one before.
+#[test]
+fn chain_of_functions_stays_in_place_with_two_slots() {
+    let place = Place::new();
+    let job = "function add(a, b) { return a + b; }
+        value = 0;
+        for (n in range(2000)) { value = *spawn(add, [value, 1]); }
+        return value;";
+    let ended = place.script(&["-q", "-j2"], job);
+    assert_eq!(ended.stdout, "2000\n", "{}", ended.stderr);
+    let looked = place.run(&["ps", "--all", "--json"]);
+    let run: serde_json::Value = serde_json::from_str(looked.stdout.trim()).unwrap();
+    let functions = run["functions"].as_array().unwrap();
+    let add = functions.iter().find(|one| one["what"] == "add").unwrap();
+    assert_eq!(add["finished"], 2000, "{add}");
+    assert!(add["in_place"].as_u64().unwrap() > 1900, "{add}");
+}

@@ -3,7 +3,7 @@
 //! It does not know how a machine promotes. Read next: `scripts`, and `ciel_skywriting::machine`.
 
 use ciel_model::{Failure, FailureKind, limits};
-use ciel_skywriting::machine::{Machine, Promoted, Step};
+use ciel_skywriting::machine::{Machine, Parallel, Promoted, Step};
 
 use crate::engine::Engine;
 use crate::script::Script;
@@ -14,6 +14,9 @@ const SLICE_FUEL: u32 = 5_000;
 
 /// Instructions after which something that a machine keeps is promoted in any case.
 const KEPT_FUEL_MAX: u32 = 20 * limits::SCRIPT_FUEL as u32;
+
+/// The same where each child needs one before it: all that are spawned later are tasks, too, then.
+const ROW_FUEL_MAX: u32 = 20 * KEPT_FUEL_MAX;
 
 /// Children that are promoted at once, at most.
 const PROMOTED_MAX: usize = 16;
@@ -40,8 +43,17 @@ pub(crate) fn run_for_others(
 
 /// Whether something is to be promoted so long after the last promotion.
 fn is_due(engine: &Engine, machine: &Machine, kept_for: u32) -> bool {
-    let is_wanted = || engine.is_thread_idle() || kept_for >= KEPT_FUEL_MAX;
-    machine.has_kept() && is_wanted() && u64::from(kept_for) >= machine.promotion_fuel()
+    let is_asked = || engine.is_thread_idle() || kept_for >= KEPT_FUEL_MAX;
+    let costs_less = u64::from(kept_for) >= machine.promotion_fuel();
+    if !(machine.has_kept() && costs_less && is_asked()) {
+        return false;
+    }
+    let least = match machine.parallel(kept_for.is_multiple_of(KEPT_FUEL_MAX)) {
+        Parallel::Children | Parallel::Strand => 0,
+        Parallel::Nothing => KEPT_FUEL_MAX,
+        Parallel::Row => ROW_FUEL_MAX,
+    };
+    kept_for >= least
 }
 
 /// Promotes what another thread can run, and what only a task can continue. Now and then something

@@ -16,14 +16,19 @@ const AT_ONCE: u64 = 4;
 
 /// All of the chain was made, and little of it was there at once.
 fn expect_few(ended: &Ended) {
+    expect_few_of(ended, EACH);
+}
+
+/// The same of objects of so many bytes.
+fn expect_few_of(ended: &Ended, each: u64) {
     let end = ending(ended);
     assert_eq!(end["well"], true, "{}", ended.stderr);
     let store = &end["store"];
     expect_balance(store);
     let made = store["made_bytes"].as_u64().unwrap();
     let peak = store["peak_bytes"].as_u64().unwrap();
-    assert!(made >= LINKS * EACH, "{store}");
-    assert!(peak <= AT_ONCE * (EACH + MIB), "{store}");
+    assert!(made >= LINKS * each, "{store}");
+    assert!(peak <= AT_ONCE * (each + MIB), "{store}");
 }
 
 #[test]
@@ -72,6 +77,24 @@ fn long_chain_of_script_tasks_has_few_objects_at_once() {
     let ended = Place::new().script(&["--json"], job);
     assert_eq!(ended.stdout, "10485760\n", "{}", ended.stderr);
     expect_few(&ended);
+}
+
+/// The first function ran in place, with one slot always, until its result was too large for that.
+/// What it left behind hid that the script named only the last one, for which it waited: it held
+/// all of the results before, and with it some hundred values of its own did the same.
+#[test]
+fn script_that_waits_for_a_chain_begun_in_place_has_few_objects_at_once() {
+    let job = "function first() {\n    s = \"0123456789\";\n    \
+        for (i in range(18)) { s = s + s; }\n    return s;\n}\n\
+        function link(s) { return \"\" + *s; }\n\
+        some = [];\nfor (i in range(300)) { some += [[i]]; }\n\
+        s = spawn(first);\nfor (i in range(11)) { s = spawn(link, [s]); }\n\
+        return len(*s) + len(some);\n";
+    for slots in ["-j1", "-j2"] {
+        let ended = Place::new().script(&["--json", slots], job);
+        assert_eq!(ended.stdout, "2621740\n", "{}", ended.stderr);
+        expect_few_of(&ended, 10 << 18);
+    }
 }
 
 /// A script that had spawned up to 64 tasks held all of their results until its end, however

@@ -3,8 +3,8 @@
 //! Each way may have to wait; then it is retried from the beginning. Read next: `force`.
 
 use super::failure::{Failure, Pause};
-use super::kept::Kept;
-use super::{Ended, Machine, Returned, Role};
+use super::kept::{Kept, Slot};
+use super::{Ended, Machine, Parallel, Returned, Role};
 use super::{graph, json};
 use crate::code::Instruction;
 use crate::host::{Answer, Handle, Host};
@@ -32,6 +32,8 @@ impl Machine {
     /// The value on top leaves the script.
     pub(super) fn finish(&mut self, host: &mut dyn Host) -> Result<Ended, Pause> {
         let value = match self.surroundings.role {
+            // Whoever waits for the value waits for each of the row, which ends sooner here.
+            Role::Function if self.returns_row() => Err(Pause::Blocked(Vec::new())),
             Role::Function => {
                 self.promote_pending(host, usize::MAX)?;
                 self.leave_function(host)
@@ -41,6 +43,12 @@ impl Machine {
         }?;
         self.promote_pending(host, usize::MAX)?;
         Ok(Ended { value })
+    }
+
+    /// Whether the value on top is, or names, what a row of children has not given yet.
+    fn returns_row(&self) -> bool {
+        let is_pending = |number| matches!(self.kept.slot(number), Slot::Pending(_));
+        self.parallel(false) == Parallel::Row && self.names_kept(self.top(), is_pending)
     }
 
     fn leave_function(&mut self, host: &mut dyn Host) -> Result<Returned, Pause> {

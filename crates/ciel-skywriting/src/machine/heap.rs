@@ -27,25 +27,31 @@ pub(crate) struct Heap {
     objects: Vec<Object>,
     /// Bytes charged: live ones at the last collection, and everything since.
     used: usize,
-    threshold: usize,
-    bytes_max: usize,
+    /// Bytes of the live objects at the last collection.
+    live: u32,
+    /// Bytes that were in use outside the heap at that time.
+    outside: u32,
+    threshold: u32,
+    bytes_max: u32,
 }
 
 impl Heap {
     pub(crate) fn new(code: Arc<Code>, bytes_max: usize) -> Heap {
-        let bytes_max = bytes_max.min(BUDGET_BYTES_MAX);
-        let threshold = COLLECT_BYTES_MIN.min(bytes_max);
+        let bytes_max = bytes_max.min(BUDGET_BYTES_MAX) as u32;
+        let threshold = bytes_max.min(COLLECT_BYTES_MIN as u32);
         Heap {
             code,
             objects: Vec::new(),
             used: 0,
+            live: 0,
+            outside: 0,
             threshold,
             bytes_max,
         }
     }
 
     pub(crate) fn bytes_max(&self) -> usize {
-        self.bytes_max
+        self.bytes_max as usize
     }
 
     /// Bytes of the budget in use, garbage included.
@@ -53,13 +59,23 @@ impl Heap {
         self.used
     }
 
+    /// Bytes of its objects, garbage included: what a search looks at.
+    pub(crate) fn object_bytes(&self) -> usize {
+        self.used - self.outside as usize
+    }
+
+    /// Whether more than half of them came since the last collection, and may be garbage.
+    pub(crate) fn has_doubled(&self) -> bool {
+        self.object_bytes() / 2 > self.live as usize
+    }
+
     pub(crate) fn is_over(&self) -> bool {
-        self.used > self.threshold
+        self.used > self.threshold as usize
     }
 
     /// Asks whether so many bytes may be taken now.
     pub(crate) fn room(&self, bytes: usize) -> Result<(), Pause> {
-        match self.used.saturating_add(bytes) > self.threshold {
+        match self.used.saturating_add(bytes) > self.threshold as usize {
             true => Err(Pause::Collect(bytes)),
             false => Ok(()),
         }
@@ -398,13 +414,16 @@ impl Heap {
     ) -> Result<usize, Box<Failure>> {
         let (objects, bytes) = collected(std::mem::take(&mut self.objects), roots, kept, named);
         self.objects = objects;
+        let short = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+        (self.live, self.outside) = (short(bytes), short(other));
         self.used = bytes + other;
         let spare = need
             .saturating_mul(2)
             .saturating_add(COLLECT_BYTES_MIN)
             .max(self.used);
-        self.threshold = self.used.saturating_add(spare).min(self.bytes_max);
-        if self.used.saturating_add(need) > self.bytes_max {
+        let threshold = self.used.saturating_add(spare).min(self.bytes_max());
+        self.threshold = short(threshold);
+        if self.used.saturating_add(need) > self.bytes_max() {
             let budget = self.bytes_max / (1024 * 1024);
             let message = format!("the script needs more than its {budget} MiB of memory");
             let failure = Failure::new("OutOfMemory", message)

@@ -212,7 +212,8 @@ impl Machine {
         }
         self.count_ended(strand.frame);
         let child = strand.child.expect("it runs in place") as usize;
-        if !self.names_kept(value, strand.first_child) {
+        let is_own = |number| number >= strand.first_child as usize;
+        if !self.names_kept(value, is_own) {
             self.kept.truncate(strand.first_child as usize);
         }
         self.kept.end(child, value);
@@ -233,9 +234,8 @@ impl Machine {
         let begin = self.stack.len();
         self.thaw(number)?;
         let call = self.stack.split_off(begin);
-        let names = call
-            .iter()
-            .any(|value| self.names_kept(*value, strand.first_child));
+        let is_own = |number| number >= strand.first_child as usize;
+        let names = call.iter().any(|value| self.names_kept(*value, is_own));
         self.count_ended(strand.frame);
         self.stack.truncate(strand.height as usize);
         self.frames.truncate(strand.frame as usize);
@@ -291,14 +291,14 @@ impl Machine {
         is_large
     }
 
-    /// Whether a value reaches a child of that number or a later one.
-    fn names_kept(&self, value: Value, first: u32) -> bool {
+    /// Whether a value reaches a kept child whose number is one of these.
+    pub(super) fn names_kept(&self, value: Value, are: impl Fn(usize) -> bool) -> bool {
         if value.index().is_none() && !matches!(value, Value::Reference(_)) {
             return false;
         }
         let mut seen = rustc_hash::FxHashSet::default();
         let mut todo = vec![value];
-        let names = |handle: Handle| Kept::number(handle).is_some_and(|it| it >= first as usize);
+        let names = |handle: Handle| Kept::number(handle).is_some_and(&are);
         while let Some(value) = todo.pop() {
             if let Value::Reference(handle) = value
                 && names(handle)

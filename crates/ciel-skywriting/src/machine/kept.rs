@@ -115,12 +115,20 @@ impl Kept {
 
     /// The first pending child from that number on.
     pub(super) fn pending(&self, from: usize) -> Option<(usize, Child)> {
-        let rest = self.slots.iter().enumerate().skip(from);
+        self.all_pending(from, usize::MAX).next()
+    }
+
+    /// The pending children among so many from that number on.
+    pub(super) fn all_pending(
+        &self,
+        from: usize,
+        most: usize,
+    ) -> impl Iterator<Item = (usize, Child)> {
+        let rest = self.slots.iter().enumerate().skip(from).take(most);
         rest.filter_map(|(number, slot)| match slot {
             Slot::Pending(child) => Some((number, *child)),
             _ => None,
         })
-        .next()
     }
 
     /// What is kept although nothing names it.

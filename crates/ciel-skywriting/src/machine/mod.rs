@@ -45,7 +45,7 @@ use kept::Kept;
 use promote::Detached;
 use table::Table;
 
-pub use promote::Promoted;
+pub use promote::{Parallel, Promoted};
 pub use references::Compacted;
 pub use save::Saved;
 
@@ -204,7 +204,9 @@ pub struct Machine {
     heap: Heap,
     table: Table,
     /// Length of the table after the last renumbering.
-    table_compacted: usize,
+    table_compacted: u32,
+    /// Bytes of the state of children that were promoted since then.
+    passed_bytes: u32,
     /// Bytes of the answers that are kept, and of those at the last search.
     answer_bytes: usize,
     answer_bytes_compacted: usize,
@@ -274,6 +276,7 @@ impl Machine {
             heap,
             table: Table::of((0..references).map(|_| None).collect()),
             table_compacted: 0,
+            passed_bytes: 0,
             answer_bytes: 0,
             answer_bytes_compacted: 0,
             fuel: 0,

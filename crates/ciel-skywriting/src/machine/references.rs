@@ -16,6 +16,8 @@ const REFERENCES_KEPT_MAX: usize = 64;
 const HEAP_BYTES_EACH: usize = 512;
 /// Slots of kept children up to so many are not worth renumbering.
 const KEPT_SLOTS_MAX: usize = 64;
+/// Bytes of children that were promoted up to which what they give is not worth a search.
+const PASSED_BYTES_KEPT_MAX: usize = 1024 * 1024;
 /// Answers up to this size together are not worth a search.
 const ANSWER_BYTES_KEPT_MAX: usize = 1024 * 1024;
 
@@ -33,9 +35,10 @@ impl Machine {
     /// forgets stays small, and at once if `is_pressed`: what they name takes much room. Nothing
     /// when it was not worth it and nothing has changed.
     pub fn compact(&mut self, is_pressed: bool) -> Option<Compacted> {
-        if !is_pressed && self.table.len() <= self.worth_renumbering() {
+        if !(is_pressed || self.is_worth_renumbering()) {
             return None;
         }
+        self.passed_bytes = 0;
         let _ = self.collect(0);
         let live = self.live_references();
         let mut live = live.into_iter();
@@ -43,7 +46,7 @@ impl Machine {
             .table
             .handles()
             .partition(|_| live.next() == Some(true));
-        self.table_compacted = kept.len();
+        self.table_compacted = kept.len() as u32;
         if dropped.is_empty() {
             return None;
         }
@@ -51,11 +54,30 @@ impl Machine {
         Some(Compacted { kept, dropped })
     }
 
-    /// The longest table that is left as it is: the more there is to search, the longer.
-    fn worth_renumbering(&self) -> usize {
-        let searched = REFERENCES_KEPT_MIN + self.heap.used() / HEAP_BYTES_EACH;
-        let worth = searched.min(REFERENCES_KEPT_MAX);
-        worth.max(self.table_compacted * 2)
+    /// Whether much may be found for what there is to search. A heap that may be mostly garbage,
+    /// which is not searched, is collected first.
+    fn is_worth_renumbering(&mut self) -> bool {
+        if self.table.len() <= REFERENCES_KEPT_MIN.max(self.table_compacted as usize * 2) {
+            return false;
+        }
+        if !self.is_much_named() && self.may_be_garbage() {
+            let _ = self.collect(0);
+        }
+        self.is_much_named()
+    }
+
+    /// Whether half of the heap may be garbage: most is new, or was a promoted child's.
+    fn may_be_garbage(&self) -> bool {
+        self.heap.has_doubled() || self.passed_bytes as usize > self.heap.object_bytes() / 4
+    }
+
+    /// Whether the table is long for the heap that has to be searched, or what it names may take
+    /// more room than that: promoted children took so much with them, and each that is given the
+    /// result of one before it may make as much again.
+    fn is_much_named(&self) -> bool {
+        let searched = self.heap.object_bytes();
+        let few = (REFERENCES_KEPT_MIN + searched / HEAP_BYTES_EACH).min(REFERENCES_KEPT_MAX);
+        self.table.len() > few || self.passed_bytes as usize > searched.max(PASSED_BYTES_KEPT_MAX)
     }
 
     /// Forgets the answers of references that nothing names any more, when the answers kept have

@@ -32,6 +32,7 @@ mod incoming;
 mod inside;
 mod levels;
 mod long_turns;
+mod meeting;
 mod names;
 mod options;
 mod ordered_file;
@@ -44,6 +45,9 @@ mod prefetch;
 mod promoter;
 mod record;
 mod reference;
+mod shared_memory;
+mod shared_reader;
+mod shared_writer;
 mod socket;
 mod stack;
 mod tail;
@@ -94,6 +98,10 @@ mod native {
     use crate::promoter::Promoter;
     #[pymodule_export]
     use crate::reference::{Failed, File, Incoming, Pending, Value};
+    #[pymodule_export]
+    use crate::shared_reader::{SharedReader, SharedValue};
+    #[pymodule_export]
+    use crate::shared_writer::SharedWriter;
     #[pymodule_export]
     const DEPTH_MAX: u32 = crate::stack::DEPTH_MAX;
     #[pymodule_export]

@@ -6,6 +6,8 @@
 //! consumer declare (ciel-programming-models §6.1). Every mode gives a consumer the same bytes,
 //! each once and in order, and no mode shows it an end that is none.
 //!
+//! [`regions`] is the machine of the memory that both ends of a direct stream share.
+//!
 //! It does not know tasks, retries, files, pipes, sockets or clocks: a consumer is a
 //! [`ConsumerId`], the passing of a limit is an event. What moves the bytes is the crate
 //! `ciel-data-plane`. Read next: `ciel_model::stream`, for the modes, then `event`,
@@ -15,8 +17,10 @@ mod check;
 mod consumer;
 mod event;
 pub mod limits;
+pub mod regions;
 mod stream;
 
 pub use ciel_model::{ConsumerFlags, Mode, ProducerFlags, UnknownMode, Wish};
 pub use event::{AbortReason, Action, ConsumerId, Event, FallBackReason, Refusal};
+pub use regions::{NoRegion, Region, Regions};
 pub use stream::{Stream, Writer};

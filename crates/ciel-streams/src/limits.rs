@@ -7,3 +7,23 @@ pub const GRANULARITY_BYTES: u64 = 64 << 20;
 /// Milliseconds for which a producer in direct mode waits for its consumer before the stream is
 /// stored. The machine takes the passing of it as [`crate::Event::LimitPassed`].
 pub const CONSUMER_WAIT_MS: u64 = 50;
+
+/// Bytes of the memory that both ends of a direct stream share: four values of 16 MiB with what
+/// pickle puts around them. Pages of it that are not used are not there.
+pub const SHARED_BYTES: u64 = 66 << 20;
+
+/// Bytes of a unit of that memory. A region is whole units.
+pub const SHARED_UNIT_BYTES: u64 = 64 << 10;
+
+/// Units of that memory.
+pub const SHARED_UNITS: usize = (SHARED_BYTES / SHARED_UNIT_BYTES) as usize;
+
+/// Shorter values go through the pipe, which costs little then.
+pub const SHARED_VALUE_BYTES_MIN: u64 = 64 << 10;
+
+/// Longer values go through the pipe, so that several of the others have room.
+pub const SHARED_VALUE_BYTES_MAX: u64 = SHARED_BYTES / 4;
+
+/// Bytes of values that a reader may keep in that memory. It copies further ones, so that there is
+/// room for new ones.
+pub const SHARED_HELD_BYTES_MAX: u64 = SHARED_BYTES / 2;

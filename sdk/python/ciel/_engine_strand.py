@@ -23,7 +23,7 @@ from ciel._code import Identity, reached_by
 from ciel._errors import NonDeterministic, WaitError, error_of
 from ciel._faults import explained, not_utf8
 from ciel._frames import FORM
-from ciel._freeze import object_of, value_of, value_of_file, values_from
+from ciel._freeze import object_of, value_of, value_of_file, values_from, values_from_pipe
 from ciel._future import Future, Known
 from ciel._json_call import with_references
 from ciel._native import Definition, Failed, File, Incoming, Observed, Opened, Pending, Value
@@ -340,7 +340,8 @@ class EngineStrand(_native.Counted, Strand):
         Raises the failure of one that failed.
         """
         if type(known) is Incoming:
-            return _source(known.form, opened_pipe(known.path))
+            values = values_from_pipe if known.form == FORM else None
+            return Source(known.form, opened_pipe(known.path), None, values)
         if type(known) is File and known.form in STREAMED:
             return _source(known.form, open(known.path, "rb"))
         if type(known) is Value and known.form in STREAMED:

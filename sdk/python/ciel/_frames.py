@@ -2,8 +2,14 @@
 
 A frame is the length of what follows, in eight bytes with the lowest first, and the value as the
 file of a pickled result: a pickle of protocol 5, and behind it the memory of its arrays if it has
-any. The end of the bytes is the end of the stream. This module knows neither tasks nor values. Read
-next: `_freeze.py` for one value, `_reading.py` for who reads them.
+any. The end of the bytes is the end of the stream.
+
+Where one Python task reads what another one writes, and nobody else does, both share memory for
+long values: in place of one stands its region there, with the highest bit of the length set, and
+zeros behind it. These hold the producer: the pipe is full when a quarter of the memory is not read.
+
+This module knows neither tasks nor values. Read next: `_freeze.py` for one value, `_reading.py` for
+who reads them.
 """
 
 from __future__ import annotations
@@ -13,6 +19,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from ciel._errors import ObjectLost
+from ciel._native import SharedReader, SharedWriter
 
 FORM = "frames"
 """The form of an object that consists of frames."""
@@ -21,6 +28,27 @@ _LENGTH = struct.Struct("<Q")
 
 RECYCLED_BYTES_MIN = 1 << 20
 """Shorter frames are read into fresh memory, which costs little then."""
+
+SHARED_BYTES_MIN = 64 << 10
+"""Shorter values go through the pipe."""
+
+_SHARED = 1 << 63
+_REGION_BYTES = 24
+_FILL_SHIFT = 6
+"""Bytes of a value for a byte of zeros, as a power of two."""
+
+
+class _Fill:
+    """The bytes that hold the producer: nobody looks at them."""
+
+    memory = memoryview(b"")
+
+    @classmethod
+    def of(cls, length: int) -> memoryview:
+        """So many of them, to be written or overwritten."""
+        if len(cls.memory) < length:
+            cls.memory = memoryview(bytearray(length))
+        return cls.memory[:length]
 
 
 def head_of(length: int) -> bytes:
@@ -56,20 +84,57 @@ def _is_free(buffer: bytearray) -> bool:
     return True
 
 
-def parts_from(file: BinaryIO) -> Iterator[bytes | memoryview]:
+def passed(frame: list[Any], shared: SharedWriter) -> list[Any]:
+    """What goes through the pipe of a frame, whose first piece is its head."""
+    (length,) = _LENGTH.unpack(frame[0])
+    region = shared.place(frame[1:]) if length >= SHARED_BYTES_MIN else None
+    if region is None:
+        return frame
+    fill = _Fill.of(length >> _FILL_SHIFT)
+    return [head_of(_SHARED | len(region) + len(fill)) + region, fill]
+
+
+def parts_from(
+    file: BinaryIO, shared: SharedReader | None = None
+) -> Iterator[bytes | memoryview]:
     """What is in the frames of a file, each as soon as its frame is there; closes the file.
 
     The memory of a part is used again when nothing points into it, so what is kept of a part has
-    to be a slice of it. Raises ObjectLost if the file ends within a frame.
+    to be a slice of it. Raises ObjectLost if the file ends within a frame, or a frame has no
+    memory.
     """
     memory = _Memory()
     with file:
         while head := file.read(_LENGTH.size):
             (length,) = _LENGTH.unpack(_whole(head, _LENGTH.size))
+            if shared is not None and length & _SHARED:
+                yield _shared_part(file, length ^ _SHARED, shared, memory)
+                continue
+            if shared is not None and length >= SHARED_BYTES_MIN:
+                shared.offer()
             if length < RECYCLED_BYTES_MIN:
                 yield _whole(file.read(length), length)
             else:
                 yield _filled(memory.of(length), file)
+
+
+def _shared_part(
+    file: BinaryIO, length: int, shared: SharedReader, memory: _Memory
+) -> memoryview:
+    """A value in shared memory; a copy of it if this process holds too much there."""
+    region = _whole(file.read(min(length, _REGION_BYTES)), _REGION_BYTES)
+    try:
+        part = memoryview(shared.value(region))
+    except ValueError as error:
+        raise ObjectLost(f"a frame of a stream has no memory: {error}") from None
+    if length - _REGION_BYTES != len(part) >> _FILL_SHIFT:
+        raise ObjectLost(f"a frame of a stream has {length} bytes for a value of {len(part)}")
+    _filled(_Fill.of(length - _REGION_BYTES), file)
+    if not shared.is_full:
+        return part
+    room = memory.of(len(part))
+    room[:] = part
+    return room.toreadonly()
 
 
 def _filled(room: memoryview, file: BinaryIO) -> memoryview:

@@ -224,7 +224,16 @@ def values_from(file: BinaryIO) -> Iterator[Any]:
 
     Raises ObjectLost if the file ends within a frame.
     """
-    return (value_of(part, "pickle", None) for part in parts_from(file))
+    return map(_value_of_part, parts_from(file))
+
+
+def values_from_pipe(file: BinaryIO) -> Iterator[Any]:
+    """As `values_from`; long values may come through memory that the producer shares."""
+    return map(_value_of_part, parts_from(file, _native.SharedReader(file.fileno())))
+
+
+def _value_of_part(part: Any) -> Any:
+    return value_of(part, "pickle", None)
 
 
 def values_in(data: Any) -> Iterator[Any]:

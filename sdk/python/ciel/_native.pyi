@@ -225,6 +225,29 @@ class Incoming:
     def is_resolved(self) -> bool: ...
 
 @final
+class SharedWriter:
+    """Places values of a stream in memory that the reader of its pipe maps, if it does."""
+
+    def __new__(cls, pipe: int) -> SharedWriter: ...
+    def place(self, pieces: list[Any]) -> bytes | None: ...
+
+@final
+class SharedReader:
+    """Finds values of a stream in memory that the producer of its pipe maps, too."""
+
+    def __new__(cls, pipe: int) -> SharedReader: ...
+    def offer(self) -> None: ...
+    def value(self, told: bytes) -> SharedValue: ...
+    @property
+    def is_full(self) -> bool: ...
+
+@final
+class SharedValue:
+    """The bytes of a value in such memory, which is used again when nothing points into it."""
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
 class Failed:
     """The state of a reference whose task failed."""
 

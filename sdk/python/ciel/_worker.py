@@ -23,10 +23,11 @@ from ciel._contexts import leave_context
 from ciel._engine_strand import joined, size_of, write_file, write_pieces
 from ciel._errors import ORIGIN, Cancelled, Refused, failure_of
 from ciel._frames import FORM as FRAMES
+from ciel._frames import passed
 from ciel._freeze import FrozenObject, mapping_of, object_of
 from ciel._future import Future, Known
 from ciel._json_call import json_of, with_values
-from ciel._native import Failed, File, Incoming, Pending, Value, plain_call
+from ciel._native import Failed, File, Incoming, Pending, SharedWriter, Value, plain_call
 from ciel._once import relieve
 from ciel._output import BUFFER_BYTES, Counted, check_written, writing_to
 from ciel._payload import BY_VALUE, OBJECT_BYTES_MIN, Unpacked
@@ -149,9 +150,10 @@ class WorkerStrand(KeepingStrand):
         """Runs a generator and writes what it yields, at once, to those who read it."""
         self.connection.open_output(self.tag, 0, 0, "bytes" if joined else FRAMES)
         with open(self.path(0), "wb", buffering=0) as pipe:
+            shared = None if joined else SharedWriter(pipe.fileno())
             for part in encoded(pieces, joined):
                 self.process.check_forked(None)
-                write_pieces(pipe, part)
+                write_pieces(pipe, part if shared is None else passed(part, shared))
         self._exit([])
 
     def _function(self, payload: Unpacked) -> Callable[..., Any]:

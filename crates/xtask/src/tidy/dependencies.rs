@@ -45,7 +45,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ciel-protocol", &[]),
     (
         "ciel-python",
-        &["ciel-files", "ciel-model", "ciel-protocol"],
+        &["ciel-files", "ciel-model", "ciel-protocol", "ciel-streams"],
     ),
     ("ciel-skywriting", &[]),
     ("ciel-spawner", &[]),

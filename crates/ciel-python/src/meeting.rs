@@ -1,0 +1,166 @@
+//! How both ends of a pipe come to the same memory: the reader listens under a name that is made of
+//! the pipe, the producer connects and sends the file of the memory, the reader says that it has
+//! it.
+//!
+//! Nobody waits: each looks when it has a large value at hand. Without an answer the values go
+//! through the pipe; so does all where the system has no such names, or hides them from one of the
+//! two. A name is free again when its process is gone. Read next: `shared_memory`.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
+};
+
+/// What the reader says.
+const GOT: [u8; 1] = [1];
+
+/// The name of a pipe, which is that of no other one while it lives.
+pub struct Name(SocketAddrUnix);
+
+impl Name {
+    /// That of one of Python's pipes.
+    ///
+    /// # Errors
+    /// If there is no such descriptor.
+    pub fn of(pipe: RawFd) -> io::Result<Name> {
+        if pipe < 0 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // SAFETY: it is borrowed for this call only, and whoever passes it has it open.
+        let it = rustix::fs::fstat(unsafe { BorrowedFd::borrow_raw(pipe) })?;
+        let name = format!("ciel-values-{:x}-{:x}", it.st_dev, it.st_ino);
+        Ok(Name(SocketAddrUnix::new_abstract_name(name.as_bytes())?))
+    }
+}
+
+fn socket() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+    Ok(rustix::net::socket_with(family, kind, flags, None)?)
+}
+
+/// # Errors
+/// If the other side belongs to another user.
+fn expect_own(socket: &OwnedFd) -> io::Result<()> {
+    let peer = rustix::net::sockopt::socket_peercred(socket)?;
+    match peer.uid == rustix::process::geteuid() {
+        true => Ok(()),
+        false => Err(io::ErrorKind::PermissionDenied.into()),
+    }
+}
+
+/// The reader's end, before the producer has come. Dropping it ends it, also for processes that
+/// were forked meanwhile.
+pub struct Listener(OwnedFd);
+
+impl Listener {
+    /// Listens at the name of a pipe.
+    ///
+    /// # Errors
+    /// If somebody else does, and as the system says.
+    pub fn at(pipe: &Name) -> io::Result<Listener> {
+        let socket = socket()?;
+        rustix::net::bind(&socket, &pipe.0)?;
+        rustix::net::listen(&socket, 1)?;
+        Ok(Listener(socket))
+    }
+
+    /// The producer, if it has come.
+    ///
+    /// # Errors
+    /// As the system says; `WouldBlock` if it has not.
+    pub fn accept(&self) -> io::Result<Guest> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let guest = rustix::net::accept_with(&self.0, flags)?;
+        expect_own(&guest)?;
+        Ok(Guest(guest))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // It is closed in any case.
+        let _ = rustix::net::shutdown(&self.0, Shutdown::Both);
+    }
+}
+
+/// The producer, as the reader has it.
+pub struct Guest(OwnedFd);
+
+impl Guest {
+    /// The file that it has sent.
+    ///
+    /// # Errors
+    /// As the system says; `WouldBlock` if it has not sent anything yet.
+    pub fn file(&self) -> io::Result<OwnedFd> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut byte = [0];
+        let parts = &mut [IoSliceMut::new(&mut byte)];
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+        rustix::net::recvmsg(&self.0, parts, &mut control, flags)?;
+        let file = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+            _ => None,
+        });
+        file.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Says that the file is mapped.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn answer(&self) -> io::Result<()> {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        rustix::net::send(&self.0, &GOT, flags)?;
+        Ok(())
+    }
+}
+
+/// The reader, as the producer has it.
+pub struct Host(OwnedFd);
+
+impl Host {
+    /// The reader of a pipe, if that listens.
+    ///
+    /// # Errors
+    /// `ConnectionRefused` if nobody listens, and as the system says.
+    pub fn of(pipe: &Name) -> io::Result<Host> {
+        let socket = socket()?;
+        rustix::net::connect(&socket, &pipe.0)?;
+        expect_own(&socket)?;
+        Ok(Host(socket))
+    }
+
+    /// Sends a file to it.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn send(&self, file: &OwnedFd) -> io::Result<()> {
+        let files = [file.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        control.push(SendAncillaryMessage::ScmRights(&files));
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        rustix::net::sendmsg(&self.0, &[IoSlice::new(&GOT)], &mut control, flags)?;
+        Ok(())
+    }
+
+    /// Whether the reader has mapped it by now.
+    ///
+    /// # Errors
+    /// If it will not.
+    pub fn has_answered(&self) -> io::Result<bool> {
+        let mut byte = [0];
+        match rustix::net::recv(&self.0, &mut byte, RecvFlags::DONTWAIT) {
+            Ok((_, 0)) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => Ok(true),
+            Err(rustix::io::Errno::AGAIN) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}

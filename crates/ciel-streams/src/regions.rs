@@ -1,0 +1,163 @@
+//! The regions of memory that two processes share: which value of a direct stream lies where.
+//!
+//! The producer places a value in a region, tells the reader of it through the pipe of the stream,
+//! and uses the region again when the reader has released it, in whatever order that happens. A
+//! value for which there is no room goes through the pipe itself, so nobody ever waits for a
+//! release. It does not know processes, pipes or mappings. Read next: `limits`; `shared_memory.rs`
+//! of `ciel-python`, which has the memory.
+
+use std::collections::BTreeMap;
+
+use crate::limits::{
+    SHARED_BYTES, SHARED_UNIT_BYTES, SHARED_VALUE_BYTES_MAX, SHARED_VALUE_BYTES_MIN,
+};
+
+/// Bytes of a region as the producer tells of it.
+pub const REGION_BYTES: usize = 24;
+
+/// A part of the memory that holds one value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Region {
+    offset: u64,
+    length: u64,
+    number: u64,
+}
+
+/// What was told is no region.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("no region of shared memory has {length} bytes from {offset} on")]
+pub struct NoRegion {
+    offset: u64,
+    length: u64,
+}
+
+impl Region {
+    /// A region that another process has told of.
+    ///
+    /// # Errors
+    /// If it lies outside of the memory, or nothing is placed like that.
+    pub fn from_bytes(bytes: [u8; REGION_BYTES]) -> Result<Region, NoRegion> {
+        let word = |at: usize| {
+            let word = bytes[8 * at..8 * at + 8].try_into();
+            u64::from_le_bytes(word.expect("eight bytes"))
+        };
+        let region = Region {
+            offset: word(0),
+            length: word(1),
+            number: word(2),
+        };
+        match region.is_placed() {
+            true => Ok(region),
+            false => Err(NoRegion {
+                offset: region.offset,
+                length: region.length,
+            }),
+        }
+    }
+
+    /// As the other process is told: three numbers, the lowest byte of each first.
+    pub fn to_bytes(self) -> [u8; REGION_BYTES] {
+        let words = [self.offset, self.length, self.number].map(u64::to_le_bytes);
+        let mut bytes = [0; REGION_BYTES];
+        bytes.copy_from_slice(words.as_flattened());
+        bytes
+    }
+
+    /// Where it begins, in bytes from the beginning of the memory.
+    pub fn offset(self) -> usize {
+        self.offset as usize
+    }
+
+    /// Bytes of its value.
+    pub fn length(self) -> usize {
+        self.length as usize
+    }
+
+    /// A number that no other region of this memory has had, and never zero.
+    pub fn number(self) -> u64 {
+        self.number
+    }
+
+    /// The unit of memory that it begins with, which no other region has at the same time.
+    pub fn unit(self) -> usize {
+        (self.offset / SHARED_UNIT_BYTES) as usize
+    }
+
+    fn is_placed(self) -> bool {
+        self.offset.is_multiple_of(SHARED_UNIT_BYTES)
+            && is_shared(self.length)
+            && self.offset <= SHARED_BYTES - self.room()
+            && self.number > 0
+    }
+
+    /// Whole units.
+    fn room(self) -> u64 {
+        self.length.next_multiple_of(SHARED_UNIT_BYTES)
+    }
+
+    fn end(self) -> u64 {
+        self.offset + self.room()
+    }
+}
+
+/// Whether a value of so many bytes is large enough for a region, and not too large.
+pub fn is_shared(length: u64) -> bool {
+    (SHARED_VALUE_BYTES_MIN..=SHARED_VALUE_BYTES_MAX).contains(&length)
+}
+
+/// The regions in use, as the producer knows them.
+#[derive(Clone, Debug, Default)]
+pub struct Regions {
+    /// By their offsets.
+    used: BTreeMap<u64, Region>,
+    /// That of the newest.
+    number: u64,
+}
+
+impl Regions {
+    /// A region for a value of so many bytes: the lowest free one, for its pages are warm. None if
+    /// nothing is free, or such values have no region. `is_released` says whether the reader does
+    /// not need a region any more.
+    pub fn place(
+        &mut self,
+        length: u64,
+        mut is_released: impl FnMut(Region) -> bool,
+    ) -> Option<Region> {
+        if !is_shared(length) {
+            return None;
+        }
+        self.used.retain(|_, region| !is_released(*region));
+        let mut region = Region {
+            offset: 0,
+            length,
+            number: self.number + 1,
+        };
+        for used in self.used.values() {
+            if used.offset >= region.end() {
+                break;
+            }
+            region.offset = used.end();
+        }
+        if !region.is_placed() {
+            return None;
+        }
+        self.number = region.number;
+        self.used.insert(region.offset, region);
+        if cfg!(debug_assertions) {
+            self.check_all();
+        }
+        Some(region)
+    }
+
+    /// The invariant: each region lies in the memory, and no two of them overlap.
+    ///
+    /// # Panics
+    /// If that does not hold: a bug of this crate.
+    fn check_all(&self) {
+        let mut end = 0;
+        for region in self.used.values() {
+            assert!(region.offset >= end && region.is_placed(), "{self:?}");
+            end = region.end();
+        }
+    }
+}

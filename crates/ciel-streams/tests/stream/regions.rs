@@ -1,0 +1,139 @@
+//! Regions of shared memory: any order of values and releases, and what is told of them.
+
+use ciel_streams::limits::{
+    SHARED_BYTES, SHARED_UNIT_BYTES, SHARED_UNITS, SHARED_VALUE_BYTES_MAX, SHARED_VALUE_BYTES_MIN,
+};
+use ciel_streams::regions::{REGION_BYTES, Region, Regions, is_shared};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const UNIT: u64 = SHARED_UNIT_BYTES;
+const MIN: u64 = SHARED_VALUE_BYTES_MIN;
+const MAX: u64 = SHARED_VALUE_BYTES_MAX;
+
+/// A process that keeps what it was told of, unit by unit.
+struct Oracle {
+    /// The number of the region that has the unit; zero if none has.
+    units: [u64; SHARED_UNITS],
+    held: Vec<Region>,
+}
+
+impl Oracle {
+    fn new() -> Oracle {
+        Oracle {
+            units: [0; SHARED_UNITS],
+            held: Vec::new(),
+        }
+    }
+
+    fn units_of(&mut self, region: Region) -> &mut [u64] {
+        let count = (region.length() as u64).div_ceil(UNIT) as usize;
+        &mut self.units[region.unit()..region.unit() + count]
+    }
+
+    fn take(&mut self, region: Region) {
+        let units = self.units_of(region);
+        assert!(units.iter().all(|number| *number == 0), "{region:?}");
+        units.fill(region.number());
+        self.held.push(region);
+    }
+
+    fn release(&mut self, index: usize) {
+        let region = self.held.swap_remove(index);
+        let units = self.units_of(region);
+        assert!(units.iter().all(|number| *number == region.number()));
+        units.fill(0);
+    }
+
+    /// Where the first run of so many free units begins.
+    fn gap(&self, count: usize) -> Option<usize> {
+        let mut runs = self.units.windows(count);
+        runs.position(|run| run.iter().all(|number| *number == 0))
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    Place(u64),
+    Release(prop::sample::Index),
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let edges = prop::sample::select(vec![MIN, MIN + 1, UNIT * 3 - 1, UNIT * 3, 16 << 20, MAX]);
+    let lengths = prop_oneof![edges, MIN..=MAX, MIN..=4 * MIN];
+    let release = any::<prop::sample::Index>().prop_map(Act::Release);
+    vec(
+        prop_oneof![3 => lengths.prop_map(Act::Place), 2 => release],
+        1..200,
+    )
+}
+
+proptest! {
+    #[test]
+    fn values_have_the_lowest_free_memory_whatever_is_released_when(acts in acts()) {
+        let mut regions = Regions::default();
+        let mut oracle = Oracle::new();
+        for act in acts {
+            match act {
+                Act::Release(_) if oracle.held.is_empty() => {}
+                Act::Release(index) => oracle.release(index.index(oracle.held.len())),
+                Act::Place(length) => {
+                    let gap = oracle.gap(length.div_ceil(UNIT) as usize);
+                    let held = &oracle.held;
+                    let placed = regions.place(length, |region| !held.contains(&region));
+                    prop_assert_eq!(placed.map(|region| region.unit()), gap);
+                    if let Some(region) = placed {
+                        prop_assert_eq!(region.length() as u64, length);
+                        oracle.take(region);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_is_told_is_a_region_in_the_memory_or_none(
+        words in any::<[u64; 3]>(),
+        near in 0..3u64,
+    ) {
+        let [offset, length, number] = words;
+        for offset in [offset, offset % SHARED_BYTES, SHARED_BYTES - near * UNIT, 0] {
+            for length in [length, length % (2 * MAX), MAX + near, MIN] {
+                let told = [offset, length, number].map(u64::to_le_bytes);
+                let told: [u8; REGION_BYTES] = told.as_flattened().try_into().unwrap();
+                if let Ok(region) = Region::from_bytes(told) {
+                    prop_assert!(region.offset() as u64 + length <= SHARED_BYTES);
+                    prop_assert!(is_shared(length) && number > 0);
+                    prop_assert_eq!(region.to_bytes(), told);
+                } else {
+                    let end = offset.checked_add(length);
+                    let in_memory = end.is_some_and(|end| end <= SHARED_BYTES);
+                    let is_placed = in_memory && is_shared(length) && offset.is_multiple_of(UNIT);
+                    prop_assert!(!is_placed || number == 0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn four_values_of_16_mib_have_room_and_a_fifth_waits_for_a_release() {
+    let length = (16 << 20) + 500;
+    let mut regions = Regions::default();
+    let placed: Vec<Region> = (0..4)
+        .map(|_| regions.place(length, |_| false).unwrap())
+        .collect();
+    assert_eq!(regions.place(length, |_| false), None);
+    let second = placed[1];
+    let again = regions.place(length, |region| region == second).unwrap();
+    assert_eq!(again.offset(), second.offset());
+    assert_ne!(again.number(), second.number());
+}
+
+#[test]
+fn short_and_very_long_values_have_no_region() {
+    let mut regions = Regions::default();
+    for length in [0, 1, MIN - 1, MAX + 1, u64::MAX] {
+        assert_eq!(regions.place(length, |_| true), None, "{length}");
+    }
+}

@@ -1,0 +1,333 @@
+"""Long values of direct streams: they go through shared memory, and the rules of streams hold."""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import ciel
+import jobs
+import pytest
+from ciel._frames import SHARED_BYTES_MIN, head_of, parts_from, passed
+from ciel._native import SharedReader, SharedValue, SharedWriter
+
+LONG = 1 << 20
+MEMORY = 66 << 20
+SHARED = 1 << 63
+
+
+def part_of(number: int, length: int) -> bytes:
+    """Bytes that are those of no other number."""
+    return number.to_bytes(4, "big") * (length // 4) + b"!" * (length % 4)
+
+
+def write_all(path: Path, frames: Iterable[list[Any]]) -> None:
+    """Writes frames into a pipe as a task does; a reader that leaves ends it."""
+    with open(path, "wb", buffering=0) as pipe:
+        shared = SharedWriter(pipe.fileno())
+        for frame in frames:
+            for piece in passed(frame, shared):
+                rest = memoryview(piece)
+                while rest:
+                    rest = rest[pipe.write(rest) :]
+
+
+@contextmanager
+def parts_of(folder: Path, frames: Iterable[list[Any]]) -> Iterator[Iterator[bytes | memoryview]]:
+    """What a reader finds of frames that another thread writes."""
+    path = folder / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=write_all, args=(path, frames))
+    writer.start()
+    file = open(path, "rb")  # noqa: SIM115
+    yield parts_from(file, SharedReader(file.fileno()))
+    writer.join()
+
+
+def frames_of(lengths: Iterable[int]) -> Iterator[list[Any]]:
+    """A frame of each length, in two pieces."""
+    for number, length in enumerate(lengths):
+        part = part_of(number, length)
+        yield [head_of(length), part[: length // 3], memoryview(part)[length // 3 :]]
+
+
+def is_shared(part: bytes | memoryview) -> bool:
+    """Whether it is not copied."""
+    return isinstance(part, memoryview) and isinstance(part.obj, SharedValue)
+
+
+def test_long_values_are_shared_behind_two_that_go_through_the_pipe(tmp_path: Path) -> None:
+    found = []
+    with parts_of(tmp_path, frames_of([LONG] * 12)) as parts:
+        for number, part in enumerate(parts):
+            assert part == part_of(number, LONG)
+            found.append(is_shared(part))
+    assert found == [False] * 2 + [True] * 10
+
+
+def test_short_and_very_long_values_go_through_the_pipe(tmp_path: Path) -> None:
+    lengths = [LONG, LONG, LONG, 0, SHARED_BYTES_MIN - 1, SHARED_BYTES_MIN, MEMORY // 4 + 1, LONG]
+    found = []
+    with parts_of(tmp_path, frames_of(lengths)) as parts:
+        for number, part in enumerate(parts):
+            assert part == part_of(number, lengths[number])
+            found.append(is_shared(part))
+    assert found == [False, False, True, False, False, True, False, True]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_value_that_is_kept_does_not_change_whatever_is_let_go_before(
+    tmp_path: Path, seed: int
+) -> None:
+    chosen = random.Random(seed)
+    edges = [7, SHARED_BYTES_MIN, SHARED_BYTES_MIN + 1, LONG, 5 * LONG + 3, MEMORY // 4]
+    lengths = [LONG, LONG, *(chosen.choice(edges) for _ in range(60))]
+    rate = chosen.choice([0.0, 0.3, 0.9])
+    kept: list[tuple[bytes, bytes | memoryview]] = []
+    shared = 0
+    with parts_of(tmp_path, frames_of(lengths)) as parts:
+        for number, part in enumerate(parts):
+            expected = part_of(number, lengths[number])
+            assert part == expected
+            shared += is_shared(part)
+            if chosen.random() < rate:
+                begin = chosen.randrange(len(part))
+                kept.append((expected[begin : begin + 4000], part[begin : begin + 4000]))
+            del part
+            if kept and chosen.random() < 0.4:
+                kept.pop(chosen.randrange(len(kept)))
+            assert all(one == was for was, one in kept)
+    assert shared
+
+
+def test_reader_that_keeps_all_values_has_copies_of_most_and_waits_for_nothing(
+    tmp_path: Path,
+) -> None:
+    with parts_of(tmp_path, frames_of([4 * LONG] * 40)) as parts:
+        kept = list(parts)
+    assert all(part == part_of(number, 4 * LONG) for number, part in enumerate(kept))
+    held = sum(len(part) for part in kept if is_shared(part))
+    assert 4 * LONG < held <= MEMORY // 2
+
+
+def test_nothing_is_left_of_a_stream_whose_values_are_gone(tmp_path: Path) -> None:
+    with parts_of(tmp_path, frames_of([LONG] * 8)) as parts:
+        assert is_shared(list(parts)[-1])
+    del parts
+    name = f"ciel-values-{os.stat(tmp_path).st_dev:x}-{os.stat(tmp_path / 'pipe').st_ino:x}"
+    assert name not in Path("/proc/net/unix").read_text()
+    assert "ciel-values" not in Path("/proc/self/maps").read_text()
+    held = (os.path.realpath(f"/proc/self/fd/{one}") for one in os.listdir("/proc/self/fd"))
+    assert not any("ciel-values" in one for one in held)
+
+
+def test_value_can_only_be_read(tmp_path: Path) -> None:
+    with parts_of(tmp_path, frames_of([LONG] * 3)) as parts:
+        *_, last = parts
+    assert is_shared(last) and isinstance(last, memoryview)
+    assert last.readonly
+
+
+def told(offset: int, length: int, number: int, fill: int) -> bytes:
+    """A frame that tells of a region."""
+    head = struct.pack("<QQQQ", SHARED | 24 + fill, offset, length, number)
+    return head + bytes(fill)
+
+
+ODD = {
+    "behind the memory": told(MEMORY, LONG, 1, LONG >> 6),
+    "over its end": told(MEMORY - (1 << 16), LONG, 1, LONG >> 6),
+    "far away": told((1 << 64) - (1 << 16), LONG, 1, LONG >> 6),
+    "between units": told(1, LONG, 1, LONG >> 6),
+    "too short": told(0, 7, 1, 0),
+    "too long": told(0, MEMORY, 1, MEMORY >> 6),
+    "without a number": told(0, LONG, 0, LONG >> 6),
+    "wrong fill": told(0, LONG, 1, 3),
+    "cut fill": told(0, LONG, 1, LONG >> 6)[:-1],
+    "cut region": told(0, LONG, 1, LONG >> 6)[:20],
+    "short frame": struct.pack("<Q", SHARED | 3) + b"abc",
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
+def test_frame_that_tells_of_no_region_loses_the_stream(tmp_path: Path, odd: bytes) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    def write() -> None:
+        with open(path, "wb", buffering=0) as pipe:
+            shared = SharedWriter(pipe.fileno())
+            for frame in frames_of([LONG] * 4):
+                for piece in passed(frame, shared):
+                    pipe.write(piece)
+            pipe.write(odd)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    with open(path, "rb") as file:
+        parts = parts_from(file, SharedReader(file.fileno()))
+        for _ in range(4):
+            next(parts)
+        with pytest.raises(ciel.ObjectLost, match="frame"):
+            next(parts)
+    writer.join()
+
+
+def test_frame_that_tells_of_a_region_before_memory_is_shared_loses_the_stream(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "frames"
+    path.write_bytes(told(0, LONG, 1, LONG >> 6))
+    file = open(path, "rb")  # noqa: SIM115
+    with pytest.raises(ciel.ObjectLost, match="no memory is shared"):
+        next(parts_from(file, SharedReader(file.fileno())))
+
+
+PARTS = """
+import os
+import pickle
+import signal
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import ciel
+
+LENGTH = 3 << 20
+
+once = ciel.stream(single_consumer=True)
+
+
+class Memory:
+    # Bytes outside of the pickle, as those of an array.
+    def __init__(self, data: object) -> None:
+        self.data = memoryview(data)
+
+    def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
+        return Memory, (pickle.PickleBuffer(self.data),)
+
+    def is_that_of(self, number: int) -> bool:
+        return self.data == bytes_of(number)
+
+    @property
+    def is_shared(self) -> bool:
+        return type(self.data.obj).__name__ == "SharedValue"
+
+
+def bytes_of(number: int) -> bytes:
+    return number.to_bytes(4, "big") * (LENGTH // 4)
+
+
+@ciel.task(stream=once, retries=3)
+def made(count: int, dies_at: int = -1) -> Iterator[Memory]:
+    for number in range(count):
+        if number == dies_at and not Path("died").exists():
+            Path("died").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield Memory(bytearray(bytes_of(number)))
+    Path("written").touch()
+"""
+
+
+def run(folder: Path, program: str, *args: str, slots: int = 2) -> list[str]:
+    """What a program of these parts has printed."""
+    ended = jobs.run(folder, PARTS + program, *args, options=(f"-j{slots}",))
+    assert ended.status == 0, ended.talk
+    return ended.lines
+
+
+READS = """
+@ciel.task(retries=3)
+def reads(given: Iterable[Memory], dies_at: int = -1) -> tuple[int, bool, int]:
+    shared, right = 0, True
+    number = -1
+    for number, one in enumerate(given):
+        if number == dies_at and not Path("died").exists():
+            Path("died").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        shared += one.is_shared
+        right = right and one.is_that_of(number)
+    return number + 1, right, shared
+
+
+def main(count: str, producer: str = "-1", reader: str = "-1") -> None:
+    print(*reads.spawn(made.spawn(int(count), int(producer)).stream(), int(reader)).result())
+"""
+
+
+def test_tasks_share_the_long_values_of_a_direct_stream(tmp_path: Path) -> None:
+    assert run(tmp_path, READS, "40") == ["40 True 38"]
+
+
+def test_stream_on_one_slot_is_stored_and_shares_nothing(tmp_path: Path) -> None:
+    assert run(tmp_path, READS, "8", slots=1) == ["8 True 0"]
+
+
+@pytest.mark.parametrize("at", [0, 2, 3, 38])
+@pytest.mark.parametrize("who", ["producer", "reader"])
+def test_stream_whose_end_is_killed_is_made_again(tmp_path: Path, who: str, at: int) -> None:
+    ends = (str(at), "-1") if who == "producer" else ("-1", str(at))
+    (found,) = run(tmp_path, READS, "40", *ends)
+    assert found.startswith("40 True "), found
+    assert (tmp_path / "died").exists()
+
+
+LEAVES = """
+kept = []
+
+
+@ciel.task
+def leaves(given: Iterable[Memory], after: int, keeps: bool) -> bool:
+    found = [one for one, _ in zip(given, range(after), strict=False)]
+    if keeps:  # also the stream, when its task has ended
+        kept.extend((given, found))
+    return all(one.is_that_of(number) for number, one in enumerate(found))
+
+
+def main(after: str, keeps: str) -> None:
+    stream = made.spawn(60)
+    print(leaves.spawn(stream.stream(), int(after), keeps == "keeps").result())
+"""
+
+
+@pytest.mark.parametrize("after", ["1", "5"])
+@pytest.mark.parametrize("keeps", ["keeps", "leaves"])
+def test_reader_that_leaves_early_frees_its_producer(
+    tmp_path: Path, after: str, keeps: str
+) -> None:
+    assert run(tmp_path, LEAVES, after, keeps) == ["True"]
+    assert (tmp_path / "written").exists()
+
+
+FORKS = """
+@ciel.task
+def forks(given: Iterable[Memory]) -> list[int]:
+    children = []
+    for number, one in enumerate(given):
+        if number in (5, 6, 20):
+            go, wait = os.pipe()
+            child = os.fork()
+            if not child:
+                os.read(go, 1)  # until the reader has read on
+                os._exit(0 if one.is_shared and one.is_that_of(number) else 1)
+            children.append((child, wait))
+    statuses = []
+    for child, wait in children:
+        os.write(wait, b"!")
+        statuses.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    return statuses
+
+
+def main() -> None:
+    print(forks.spawn(made.spawn(80).stream()).result())
+"""
+
+
+def test_value_does_not_change_for_a_process_that_was_forked(tmp_path: Path) -> None:
+    """The memory of a value is the same in a child: what was there at a fork is not used again."""
+    assert run(tmp_path, FORKS) == ["[0, 0, 0]"]

@@ -6,13 +6,17 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::ptr::copy_nonoverlapping;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ciel_streams::Region;
 use ciel_streams::limits::{SHARED_BYTES, SHARED_UNITS};
 use memmap2::MmapRaw;
 use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::Advice;
 
 /// Where the values begin: behind the words, on a page of its own.
 const VALUES: usize = (SHARED_UNITS * size_of::<u64>()).next_multiple_of(1 << 16);
@@ -29,20 +33,68 @@ pub struct SharedMemory {
     map: MmapRaw,
 }
 
-impl SharedMemory {
-    /// New memory, without pages, and the file by which another process maps it.
+/// The mapping of the producer, and the file by which the reader maps it, too.
+pub struct CreatedMemory {
+    shared: SharedMemory,
+    file: File,
+}
+
+impl CreatedMemory {
+    /// New memory, without pages.
     ///
     /// # Errors
     /// As the system says.
-    pub fn create() -> io::Result<(SharedMemory, OwnedFd)> {
+    pub fn new() -> io::Result<CreatedMemory> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = File::from(rustix::fs::memfd_create("ciel-values", flags)?);
         file.set_len(BYTES as u64)?;
         rustix::fs::fcntl_add_seals(&file, SEALS)?;
         let map = MmapRaw::map_raw(&file)?;
-        Ok((SharedMemory { map }, file.into()))
+        let shared = SharedMemory { map };
+        Ok(CreatedMemory { shared, file })
     }
 
+    /// The file.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Whether the reader does not need a region any more.
+    pub fn is_released(&self, region: Region) -> bool {
+        let word = self.shared.word(region.unit());
+        word.load(Ordering::Acquire) == region.number()
+    }
+
+    /// Fills a region with pieces that are together as long as it. Pages that are not there yet are
+    /// written to the file: to copy into their mapping takes twice as long.
+    pub fn fill(&self, region: Region, pieces: &[&[u8]], are_there: bool) {
+        if !are_there && self.write(region, pieces).is_ok() {
+            return;
+        }
+        let mut at = 0;
+        for piece in pieces {
+            assert!(at + piece.len() <= region.length(), "{region:?} is full");
+            // SAFETY: it lies in the region, which is this process's alone until the reader is
+            // told of it.
+            unsafe {
+                let to = self.shared.value(region).add(at);
+                copy_nonoverlapping(piece.as_ptr(), to, piece.len());
+            }
+            at += piece.len();
+        }
+    }
+
+    fn write(&self, region: Region, pieces: &[&[u8]]) -> io::Result<()> {
+        let mut at = (VALUES + region.offset()) as u64;
+        for piece in pieces {
+            self.file.write_all_at(piece, at)?;
+            at += piece.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+impl SharedMemory {
     /// The memory that another process has created.
     ///
     /// # Errors
@@ -55,11 +107,6 @@ impl SharedMemory {
         }
         let map = MmapRaw::map_raw(&file)?;
         Ok(SharedMemory { map })
-    }
-
-    /// Whether the reader does not need a region any more.
-    pub fn is_released(&self, region: Region) -> bool {
-        self.word(region.unit()).load(Ordering::Acquire) == region.number()
     }
 
     /// Lets the producer use a region again.
@@ -82,5 +129,18 @@ impl SharedMemory {
         assert!(end <= SHARED_BYTES as usize, "{region:?} is outside");
         // SAFETY: it lies in the mapping.
         unsafe { self.map.as_mut_ptr().add(VALUES + begin) }
+    }
+
+    /// Gives pages back to the system, if it takes them; whoever uses them again finds zeros. For a
+    /// reader that is told of no further region, and of pages that it does not hold.
+    pub fn forget(&self, bytes: Range<usize>) {
+        assert!(bytes.end <= SHARED_BYTES as usize, "{bytes:?} is outside");
+        // SAFETY: it lies in the mapping, and nobody reads it.
+        unsafe {
+            let begin = self.map.as_mut_ptr().add(VALUES + bytes.start);
+            let length = bytes.end - bytes.start;
+            // Refused, the pages stay until the mapping is gone.
+            let _ = rustix::mm::madvise(begin.cast(), length, Advice::LinuxRemove);
+        }
     }
 }

@@ -3,16 +3,15 @@
 //!
 //! A value is not copied: its region is released when nothing in this process points into it any
 //! more. A process that is forked meanwhile sees the same memory, so what was there at a fork is
-//! never released. It knows no frames. Read next: `meeting`, `shared_memory`.
+//! never released. Values that are kept after the end of the stream keep their own pages only. It
+//! knows no frames. Read next: `meeting`, `shared_memory`.
 
 use std::io;
 use std::os::raw::c_int;
-use std::sync::Arc;
-use std::sync::Once;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once};
 
-use ciel_streams::Region;
-use ciel_streams::limits::SHARED_HELD_BYTES_MAX;
+use ciel_streams::{HeldRegions, Region};
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -49,10 +48,42 @@ enum Sharing {
     Refused,
 }
 
-/// The memory, and how much of it this process holds.
+/// The memory, and what of it this process holds.
 struct Held {
     memory: SharedMemory,
-    bytes: AtomicU64,
+    regions: Mutex<HeldRegions>,
+    /// Whether the reader of the stream is gone.
+    is_over: AtomicBool,
+}
+
+impl Held {
+    fn of(memory: SharedMemory) -> Held {
+        Held {
+            memory,
+            regions: Mutex::default(),
+            is_over: AtomicBool::new(false),
+        }
+    }
+
+    fn regions(&self) -> MutexGuard<'_, HeldRegions> {
+        self.regions.lock().expect("nothing panics with it")
+    }
+
+    fn release(&self, region: Region) {
+        self.regions().give_back(region);
+        match self.is_over.load(Ordering::Relaxed) {
+            true => self.memory.forget(region.units()),
+            false => self.memory.release(region),
+        }
+    }
+
+    /// No further value comes.
+    fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        for gap in self.regions().gaps() {
+            self.memory.forget(gap);
+        }
+    }
 }
 
 /// Reads values in memory that the producer of a pipe maps, too.
@@ -89,9 +120,8 @@ impl SharedReader {
             return Err(PyValueError::new_err("no memory is shared"));
         };
         let region = Region::from_bytes(told);
-        let region = region.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let length = region.length() as u64;
-        held.bytes.fetch_add(length, Ordering::Relaxed);
+        let taken = region.and_then(|region| held.regions().take(region).map(|()| region));
+        let region = taken.map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(SharedValue {
             held: held.clone(),
             region,
@@ -103,7 +133,7 @@ impl SharedReader {
     #[getter]
     fn is_full(&self) -> bool {
         match &self.sharing {
-            Sharing::Shared(held) => held.bytes.load(Ordering::Relaxed) > SHARED_HELD_BYTES_MAX,
+            Sharing::Shared(held) => held.regions().is_full(),
             _ => false,
         }
     }
@@ -124,11 +154,18 @@ impl SharedReader {
                     count_forks();
                     let memory = SharedMemory::open(file?)?;
                     guest.answer()?;
-                    let bytes = AtomicU64::new(0);
-                    Ok(Sharing::Shared(Arc::new(Held { memory, bytes })))
+                    Ok(Sharing::Shared(Arc::new(Held::of(memory))))
                 }
             },
             Sharing::Shared(_) | Sharing::Refused => Ok(now),
+        }
+    }
+}
+
+impl Drop for SharedReader {
+    fn drop(&mut self) {
+        if let Sharing::Shared(held) = &self.sharing {
+            held.end();
         }
     }
 }
@@ -172,9 +209,7 @@ impl Drop for SharedValue {
     fn drop(&mut self) {
         // A child may still see what was there at its fork.
         if FORKS.load(Ordering::Relaxed) == self.forks {
-            self.held.memory.release(self.region);
-            let length = self.region.length() as u64;
-            self.held.bytes.fetch_sub(length, Ordering::Relaxed);
+            self.held.release(self.region);
         }
     }
 }

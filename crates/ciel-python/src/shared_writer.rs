@@ -3,7 +3,6 @@
 //! It knows no frames. Read next: `meeting`, `shared_memory`, `sdk/python/ciel/_frames.py`.
 
 use std::io;
-use std::ptr::copy_nonoverlapping;
 
 use ciel_streams::Regions;
 use pyo3::buffer::PyBuffer;
@@ -12,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::meeting::{Host, Name};
-use crate::shared_memory::SharedMemory;
+use crate::shared_memory::CreatedMemory;
 
 /// Values for which a reader is looked for. One that has the pipe itself is there before so many
 /// more are in it than it holds; a stream that is stored has none.
@@ -23,9 +22,9 @@ enum Sharing {
     /// Nobody is asked yet, and so many more values are worth a look.
     Alone { looks: u32 },
     /// The reader is to map it.
-    Asked { host: Host, memory: SharedMemory },
+    Asked { host: Host, memory: CreatedMemory },
     /// The reader has mapped it.
-    Shared(SharedMemory),
+    Shared(CreatedMemory),
     /// There is none.
     Refused,
 }
@@ -36,6 +35,8 @@ pub struct SharedWriter {
     pipe: Name,
     sharing: Sharing,
     regions: Regions,
+    /// Bytes from the beginning of the memory whose pages are there.
+    warm: usize,
 }
 
 #[pymethods]
@@ -49,6 +50,7 @@ impl SharedWriter {
             pipe: Name::of(pipe)?,
             sharing: Sharing::Alone { looks: LOOKS_MAX },
             regions: Regions::default(),
+            warm: 0,
         })
     }
 
@@ -74,18 +76,9 @@ impl SharedWriter {
         let Some(region) = self.regions.place(length, is_released) else {
             return Ok(None);
         };
-        py.detach(|| {
-            let mut at = 0;
-            for piece in &pieces {
-                // SAFETY: the pieces together are as long as the region, which is this process's
-                // alone until the reader is told of it.
-                unsafe {
-                    let to = memory.value(region).add(at);
-                    copy_nonoverlapping(piece.as_ptr(), to, piece.len());
-                }
-                at += piece.len();
-            }
-        });
+        let end = region.units().end;
+        py.detach(|| memory.fill(region, &pieces, end <= self.warm));
+        self.warm = self.warm.max(end);
         Ok(Some(PyBytes::new(py, &region.to_bytes())))
     }
 }
@@ -111,8 +104,8 @@ impl SharedWriter {
 
     fn asked(&self) -> io::Result<Sharing> {
         let host = Host::of(&self.pipe)?;
-        let (memory, file) = SharedMemory::create()?;
-        host.send(&file)?;
+        let memory = CreatedMemory::new()?;
+        host.send(memory.file())?;
         Ok(Sharing::Asked { host, memory })
     }
 }

@@ -22,5 +22,5 @@ mod stream;
 
 pub use ciel_model::{ConsumerFlags, Mode, ProducerFlags, UnknownMode, Wish};
 pub use event::{AbortReason, Action, ConsumerId, Event, FallBackReason, Refusal};
-pub use regions::{NoRegion, Region, Regions};
+pub use regions::{HeldRegions, NoRegion, Region, Regions};
 pub use stream::{Stream, Writer};

@@ -7,9 +7,11 @@
 //! of `ciel-python`, which has the memory.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::limits::{
-    SHARED_BYTES, SHARED_UNIT_BYTES, SHARED_VALUE_BYTES_MAX, SHARED_VALUE_BYTES_MIN,
+    SHARED_BYTES, SHARED_HELD_BYTES_MAX, SHARED_UNIT_BYTES, SHARED_VALUE_BYTES_MAX,
+    SHARED_VALUE_BYTES_MIN,
 };
 
 /// Bytes of a region as the producer tells of it.
@@ -48,10 +50,7 @@ impl Region {
         };
         match region.is_placed() {
             true => Ok(region),
-            false => Err(NoRegion {
-                offset: region.offset,
-                length: region.length,
-            }),
+            false => Err(region.refused()),
         }
     }
 
@@ -88,6 +87,18 @@ impl Region {
             && is_shared(self.length)
             && self.offset <= SHARED_BYTES - self.room()
             && self.number > 0
+    }
+
+    fn refused(self) -> NoRegion {
+        NoRegion {
+            offset: self.offset,
+            length: self.length,
+        }
+    }
+
+    /// The bytes of its units.
+    pub fn units(self) -> Range<usize> {
+        self.offset as usize..self.end() as usize
     }
 
     /// Whole units.
@@ -159,5 +170,52 @@ impl Regions {
             assert!(region.offset >= end && region.is_placed(), "{self:?}");
             end = region.end();
         }
+    }
+}
+
+/// The regions that a reader has not released.
+#[derive(Clone, Debug, Default)]
+pub struct HeldRegions {
+    /// By their offsets.
+    held: BTreeMap<u64, Region>,
+    bytes: u64,
+}
+
+impl HeldRegions {
+    /// The producer has told of a region.
+    ///
+    /// # Errors
+    /// If it lies over one that is held: the producer has used that too early.
+    pub fn take(&mut self, region: Region) -> Result<(), NoRegion> {
+        let before = self.held.range(..region.end()).next_back();
+        if before.is_some_and(|(_, held)| held.end() > region.offset) {
+            return Err(region.refused());
+        }
+        self.held.insert(region.offset, region);
+        self.bytes += region.length;
+        Ok(())
+    }
+
+    /// Nothing points into a region any more.
+    pub fn give_back(&mut self, region: Region) {
+        let given = self.held.remove(&region.offset);
+        assert_eq!(given, Some(region), "given back without being held");
+        self.bytes -= region.length;
+    }
+
+    /// Whether so much is held that a further value is to be copied.
+    pub fn is_full(&self) -> bool {
+        self.bytes > SHARED_HELD_BYTES_MAX
+    }
+
+    /// The bytes that are in no region which is held.
+    pub fn gaps(&self) -> Vec<Range<usize>> {
+        let ends = self.held.values().map(|region| region.end());
+        let begins = self.held.keys().copied();
+        let gaps = std::iter::once(0).chain(ends);
+        gaps.zip(begins.chain([SHARED_BYTES]))
+            .map(|(begin, end)| begin as usize..end as usize)
+            .filter(|gap| !gap.is_empty())
+            .collect()
     }
 }

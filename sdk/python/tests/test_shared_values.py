@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import struct
 import threading
 from collections.abc import Iterable, Iterator
@@ -125,6 +126,28 @@ def test_nothing_is_left_of_a_stream_whose_values_are_gone(tmp_path: Path) -> No
     assert "ciel-values" not in Path("/proc/self/maps").read_text()
     held = (os.path.realpath(f"/proc/self/fd/{one}") for one in os.listdir("/proc/self/fd"))
     assert not any("ciel-values" in one for one in held)
+
+
+def mapped_bytes() -> int:
+    """Bytes of shared memory whose pages are there for this process."""
+    mappings = re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", Path("/proc/self/smaps").read_text())
+    mine = [mapping for mapping in mappings if "ciel-values" in mapping]
+    sizes = (re.search(r"(?m)^Rss: +(\d+) kB", mapping) for mapping in mine)
+    return sum(1024 * int(size[1]) for size in sizes if size)
+
+
+def test_value_that_outlives_its_stream_keeps_its_own_pages_only(tmp_path: Path) -> None:
+    length = 3 * LONG
+    with parts_of(tmp_path, frames_of([length] * 30)) as parts:
+        kept = {number: part for number, part in enumerate(parts) if number in (4, 7)}
+    assert all(is_shared(part) for part in kept.values())
+    del parts
+    assert all(part == part_of(number, length) for number, part in kept.items())
+    assert 2 * length <= mapped_bytes() <= 2 * length + (1 << 18)
+    assert kept.pop(4) == part_of(4, length)
+    assert length <= mapped_bytes() <= length + (1 << 18)
+    assert kept.pop(7) == part_of(7, length)
+    assert mapped_bytes() == 0
 
 
 def test_value_can_only_be_read(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
 //! Regions of shared memory: any order of values and releases, and what is told of them.
 
 use ciel_streams::limits::{
-    SHARED_BYTES, SHARED_UNIT_BYTES, SHARED_UNITS, SHARED_VALUE_BYTES_MAX, SHARED_VALUE_BYTES_MIN,
+    SHARED_BYTES, SHARED_HELD_BYTES_MAX, SHARED_UNIT_BYTES, SHARED_UNITS, SHARED_VALUE_BYTES_MAX,
+    SHARED_VALUE_BYTES_MIN,
 };
-use ciel_streams::regions::{REGION_BYTES, Region, Regions, is_shared};
+use ciel_streams::regions::{HeldRegions, REGION_BYTES, Region, Regions, is_shared};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -16,6 +17,8 @@ struct Oracle {
     /// The number of the region that has the unit; zero if none has.
     units: [u64; SHARED_UNITS],
     held: Vec<Region>,
+    /// What is tested, which is to say the same.
+    reader: HeldRegions,
 }
 
 impl Oracle {
@@ -23,6 +26,7 @@ impl Oracle {
         Oracle {
             units: [0; SHARED_UNITS],
             held: Vec::new(),
+            reader: HeldRegions::default(),
         }
     }
 
@@ -36,6 +40,8 @@ impl Oracle {
         assert!(units.iter().all(|number| *number == 0), "{region:?}");
         units.fill(region.number());
         self.held.push(region);
+        self.reader.take(region).unwrap();
+        self.check_reader();
     }
 
     fn release(&mut self, index: usize) {
@@ -43,6 +49,22 @@ impl Oracle {
         let units = self.units_of(region);
         assert!(units.iter().all(|number| *number == region.number()));
         units.fill(0);
+        self.reader.give_back(region);
+        self.check_reader();
+    }
+
+    fn check_reader(&self) {
+        let held: usize = self.held.iter().map(|region| region.length()).sum();
+        assert_eq!(self.reader.is_full(), held as u64 > SHARED_HELD_BYTES_MAX);
+        let mut is_gap = [false; SHARED_UNITS];
+        for gap in self.reader.gaps() {
+            is_gap[gap.start / UNIT as usize..gap.end / UNIT as usize].fill(true);
+        }
+        assert_eq!(is_gap, self.units.map(|number| number == 0));
+        for region in &self.held {
+            let again = self.reader.clone().take(*region);
+            assert!(again.is_err(), "{region:?} is held twice");
+        }
     }
 
     /// Where the first run of so many free units begins.
@@ -128,6 +150,33 @@ fn four_values_of_16_mib_have_room_and_a_fifth_waits_for_a_release() {
     let again = regions.place(length, |region| region == second).unwrap();
     assert_eq!(again.offset(), second.offset());
     assert_ne!(again.number(), second.number());
+}
+
+#[test]
+fn region_over_the_end_or_the_beginning_of_a_held_one_is_refused() {
+    let at = |unit: u64, units: u64, number: u64| {
+        let told = [unit * UNIT, units * UNIT, number].map(u64::to_le_bytes);
+        Region::from_bytes(told.as_flattened().try_into().unwrap()).unwrap()
+    };
+    let mut held = HeldRegions::default();
+    held.take(at(10, 5, 1)).unwrap();
+    for (unit, units) in [(10, 5), (8, 3), (14, 1), (12, 1), (1, 100)] {
+        let refused = held.take(at(unit, units, 2)).unwrap_err();
+        assert!(
+            refused
+                .to_string()
+                .starts_with("no region of shared memory")
+        );
+    }
+    held.take(at(15, 1, 3)).unwrap();
+    held.take(at(0, 10, 4)).unwrap();
+    held.give_back(at(10, 5, 1));
+    held.take(at(11, 4, 5)).unwrap();
+    let unit = UNIT as usize;
+    assert_eq!(
+        held.gaps(),
+        [10 * unit..11 * unit, 16 * unit..SHARED_BYTES as usize]
+    );
 }
 
 #[test]

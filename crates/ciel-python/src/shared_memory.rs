@@ -66,7 +66,8 @@ impl CreatedMemory {
     }
 
     /// Fills a region with pieces that are together as long as it. Pages that are not there yet are
-    /// written to the file: to copy into their mapping takes twice as long.
+    /// written to the file and then mapped, all at once: to copy into their mapping takes half as
+    /// long again, for each of them is made and mapped by a fault of its own.
     pub fn fill(&self, region: Region, pieces: &[&[u8]], are_there: bool) {
         if !are_there && self.write(region, pieces).is_ok() {
             return;
@@ -89,6 +90,11 @@ impl CreatedMemory {
         for piece in pieces {
             self.file.write_all_at(piece, at)?;
             at += piece.len() as u64;
+        }
+        // SAFETY: it lies in the mapping. Refused, the pages are mapped when they are used again.
+        unsafe {
+            let begin = self.shared.value(region).cast();
+            let _ = rustix::mm::madvise(begin, region.length(), Advice::LinuxPopulateRead);
         }
         Ok(())
     }

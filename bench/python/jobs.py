@@ -5,10 +5,14 @@ Usage: ciel run jobs.py NAME [COUNT]
 
 import json
 import os
+import statistics
 import time
 from typing import Any
 
 import ciel
+
+PENDING = 1_000
+"""Calls that have not begun, on each level; a strand keeps few more."""
 
 
 @ciel.task
@@ -79,6 +83,68 @@ def rested(seconds: float) -> float:
 def countdown(number: int) -> int:
     """A loop by tails."""
     return number if number == 0 else countdown.tail(number - 1)
+
+
+@ciel.task
+def fib(number: int) -> int:
+    """Each call a spawn."""
+    if number < 2:
+        return number
+    first, second = fib.spawn(number - 1), fib.spawn(number - 2)
+    return first.result() + second.result()
+
+
+def plain_fib(number: int) -> int:
+    """The same by plain calls."""
+    return number if number < 2 else plain_fib(number - 1) + plain_fib(number - 2)
+
+
+def fib_calls(number: int) -> int:
+    """Calls that either of them makes, the first one included."""
+    return 2 * plain_fib(number + 1) - 1
+
+
+@ciel.task
+def fib_seconds(number: int) -> tuple[float, float]:
+    """Processor time of this process for spawned calls, and for plain ones."""
+    began = time.process_time()
+    found = fib(number)
+    between = time.process_time()
+    assert plain_fib(number) == found
+    return between - began, time.process_time() - between
+
+
+@ciel.task
+def stand(milliseconds: float) -> float:
+    """Keeps a core busy; when that was over."""
+    spin.function(milliseconds)
+    return time.perf_counter()
+
+
+@ciel.task
+def began(milliseconds: float) -> tuple[int, float]:
+    """Where it runs, and since when; then it keeps a core busy."""
+    told = os.getpid(), time.perf_counter()
+    spin.function(milliseconds)
+    return told
+
+
+@ciel.task
+def keep(count: int, milliseconds: float) -> list[float]:
+    """Spawns short calls, which stay here until a core is idle; when those elsewhere began."""
+    found = ciel.gather([began.spawn(milliseconds) for _ in range(count)])
+    return [at for process, at in found if process != os.getpid()]
+
+
+@ciel.task
+def pending(levels: int, start_kib: int) -> int:
+    """Spawns a thousand calls on each level; KiB by which the process has grown on the last one."""
+    waiting = [add.spawn(1, 2) for _ in range(PENDING)]
+    if levels == 0:
+        return resident_kib() - start_kib
+    grown = pending.spawn(levels - 1, start_kib or resident_kib()).result()
+    assert sum(ciel.gather(waiting)) > 0
+    return grown
 
 
 def resident_kib() -> int:
@@ -189,6 +255,36 @@ def tails(count: int) -> dict[str, float]:
     return {"seconds": time.perf_counter() - began}
 
 
+def calls(count: int) -> dict[str, float]:
+    """What a spawned call takes more than a plain one."""
+    spawned, plain = fib_seconds.spawn(count).result()
+    return {"more": (spawned - plain) / fib_calls(count), "plain": plain / fib_calls(count)}
+
+
+def fib_rate(count: int) -> dict[str, float]:
+    """Spawned calls a second."""
+    fib.spawn(12).result()
+    began = time.perf_counter()
+    fib.spawn(count).result()
+    return {"rate": fib_calls(count) / (time.perf_counter() - began)}
+
+
+def idle(count: int) -> dict[str, float]:
+    """From the end of the last task on a core to the first call that was promoted for it."""
+    gaps = []
+    for _ in range(count):
+        standing, keeping = stand.spawn(30.0), keep.spawn(400, 0.2)
+        elsewhere = keeping.result()  # main needs no core meanwhile
+        free = standing.result()
+        gaps.append(min(at for at in elsewhere if at > free) - free)
+    return {"seconds": statistics.median(gaps)}
+
+
+def kept(count: int) -> dict[str, float]:
+    """Memory of spawned calls that have not begun; run it with -j1."""
+    return {"bytes": pending.spawn(count, 0).result() * 1024 / (count * PENDING)}
+
+
 def batches(count: int) -> dict[str, float]:
     """More tasks than one strand should remember: batches of them, a few batches at a time."""
     began = time.perf_counter()
@@ -210,6 +306,7 @@ def main(name: str, count: str = "0", mark: str = "") -> None:
         return hello()
     if name == "marked":
         return marked(int(count), mark)
-    all_jobs = (wide, completed, chain, deep, many, array, nested, tree, timely, tails, batches)
-    jobs = {job.__name__: job for job in all_jobs}
+    tasks = (wide, completed, chain, deep, many, array, nested, tree, timely, tails, batches)
+    in_place = (calls, fib_rate, idle, kept)
+    jobs = {job.__name__: job for job in (*tasks, *in_place)}
     print(json.dumps(jobs[name](int(count))))

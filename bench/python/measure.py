@@ -179,6 +179,40 @@ def tails() -> None:
     show("a loop of 1,000,000 tails", figures, "s", "–")
 
 
+def calls() -> None:
+    """Spawned calls of fib(22) beside plain ones, and memory of those that have not begun."""
+    found = [run("calls", 22, ("-j1",)) for _ in range(RUNS)]
+    show("a spawned call more than a plain one", [1e6 * one["more"] for one in found], "µs", "≤ 1")
+    show("a plain call", [1e6 * one["plain"] for one in found], "µs", "–")
+    sizes = [run("kept", 20, ("-j1",))["bytes"] for _ in range(RUNS)]
+    show("a spawned call that has not begun", sizes, "bytes", "≤ 300")
+
+
+def shared() -> None:
+    """fib(27) on all cores beside as many runs with a core each, and beside the process pool."""
+    fast, pools = [], []
+    for _ in range(RUNS):
+        alone = [JOBS, "fib_rate", "25"]
+        words = [CIEL, "run", "--new", "--quiet", "-j1", *map(str, alone)]
+        with tempfile.TemporaryDirectory() as folder:
+            both = [
+                subprocess.Popen([*words[:2], "--state", f"{folder}/{core}", *words[2:]], stdout=-1)
+                for core in range(CORES)
+            ]
+            told = [json.loads(process.communicate()[0])["rate"] for process in both]
+        ours = run("fib_rate", 27)["rate"]
+        fast.append(ours / sum(told))
+        pools.append(ours / pool_rate(5_000))
+    show("fib(27), rate beside runs with one core each", fast, "", "≥ 0.8")
+    show("the same beside ProcessPoolExecutor.submit", pools, "times", "≥ 70")
+
+
+def idle() -> None:
+    """From the end of a task to the first call that an idle core takes from a busy strand."""
+    found = [1e6 * run("idle", 20, ("-j2",))["seconds"] for _ in range(RUNS)]
+    show("an idle core without a call, median of 20", found, "µs", "≤ 100")
+
+
 def journal() -> None:
     """No-op tasks with and without a journal: processor time on all cores, and throughput."""
     count = 50_000
@@ -284,6 +318,9 @@ GROUPS: list[Callable[[], None]] = [
     tree,
     timely,
     tails,
+    calls,
+    shared,
+    idle,
     journal,
     recovery,
 ]

@@ -3,7 +3,18 @@
 //! The engine counts; workers that keep children claim a core before they make tasks of some, so
 //! that one idle core does not cost a promotion in every worker. All of it is one number of 64
 //! bits, which processes share and change in one step. It is a hint: who dies with a claim loses
-//! it, and [`Claim`] notices that nothing happens any more. This module knows no memory.
+//! it, and [`Claim`] notices that nothing happens any more. Beside the number is a bell, which the
+//! engine rings when cores become idle while workers listen. This module knows no memory.
+
+/// Bytes that engine and workers share: the number, then the two below, all in the machine's order.
+pub const SHARED_BYTES: usize = 16;
+
+/// Where the bell is in these: a number of 32 bits that changes when it rings.
+pub const BELL_AT: usize = 8;
+
+/// Where the number of 32 bits is that says how many workers listen. One that was killed meanwhile
+/// is counted for ever: then the bell rings for nobody.
+pub const LISTENERS_AT: usize = 12;
 
 /// Looks of a worker at numbers that do not change, after which it takes the claims for lost.
 const LOST_LOOKS: u32 = 8;
@@ -64,6 +75,11 @@ impl IdleCores {
     /// Idle cores for which no task waits.
     pub fn count(self) -> u32 {
         self.count.into()
+    }
+
+    /// Idle cores for which no worker has promised tasks either.
+    pub fn unclaimed(self) -> u32 {
+        self.unclaimed.into()
     }
 
     /// The engine has counted so many; none if it knew that. Cores that have become idle are

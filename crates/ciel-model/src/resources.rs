@@ -6,8 +6,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::words::size;
-
 /// An amount of each resource.
 #[derive(Clone, PartialEq, Eq, Debug, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Resources {
@@ -31,9 +29,6 @@ impl Default for Resources {
 }
 
 impl Resources {
-    /// What [`awaited`](Self::awaited) calls memory.
-    pub const MEMORY: &str = "memory";
-
     /// Whether `need` fits into what is free here.
     pub fn holds(&self, need: &Resources) -> bool {
         self.lacking(need).is_none()
@@ -52,7 +47,11 @@ impl Resources {
         if let (Some(want), Some(have)) = (need.memory_bytes, self.memory_bytes)
             && want > have
         {
-            return Some(shortage("of memory", size(want), size(have)));
+            return Some(shortage(
+                "bytes of memory",
+                want.to_string(),
+                have.to_string(),
+            ));
         }
         need.others.iter().find_map(|(name, want)| {
             let have = self.others.get(name).copied().unwrap_or(0);
@@ -72,7 +71,7 @@ impl Resources {
         if let (Some(want), Some(have)) = (need.memory_bytes, self.memory_bytes)
             && want > have
         {
-            return Some(Resources::MEMORY.to_string());
+            return Some("memory".to_string());
         }
         let lacks = |(name, want): &(&Arc<str>, &u32)| {
             **want > self.others.get(*name).copied().unwrap_or(0)

@@ -53,10 +53,6 @@ impl Node {
                 None => passed.push(ready),
             }
         }
-        if !lets_go {
-            passed.retain(|ready| !self.refuses(ready, actions));
-            self.share_memory(now, &passed, actions);
-        }
         for ready in passed {
             self.enqueue(ready);
         }

@@ -21,6 +21,13 @@ pub const KEPT_MAX: usize = 1024;
 /// Beats until a worker claims a core again, after it has made a strand wait for one.
 const RESTS: u32 = 2;
 
+/// Beats that what runs in place has seen when it is not short any more.
+const BEATS_OF_SHORT: u32 = 2;
+
+/// Children of a strand that end in place between two beats, at least, if they are short: then a
+/// task costs more than a child, and an idle core that takes some makes the others wait.
+const SHORT_PER_BEAT: u32 = 12;
+
 /// Levels among which the first one with children that have not begun is looked for.
 const LOOKED_AT_MAX: usize = 16;
 
@@ -97,6 +104,8 @@ struct Level {
     /// Its spawns, oldest first.
     pending: VecDeque<Child>,
     inside: Option<Inside>,
+    /// Children that ended in place since the last beat, and those between the two before it.
+    ended: [u32; 2],
 }
 
 /// What runs in place of a strand.
@@ -178,6 +187,7 @@ impl Levels {
             0 => level.pending.pop_front()?,
             _ => level.pending.remove(place)?,
         };
+        level.ended[0] = level.ended[0].saturating_add(1);
         self.ended.add(child.definition);
         Some(child.payload)
     }
@@ -244,9 +254,14 @@ impl Levels {
 
     /// Strands that have to become tasks before one of the children that are kept can, as far as
     /// that is looked for. `None` if that child has not been kept for a whole beat: then it may be
-    /// short, as what runs beside it may be, and a strand that waits costs more. Also `None` at the
-    /// beat after a strand began to wait with children for a core, which others have the next time.
+    /// short, as what runs beside it may be, and a strand that waits costs more. Also `None` while
+    /// short children of the outermost strand end one after the other, and at the beat after a
+    /// strand began to wait with children for a core, which others have the next time.
     pub fn before_pending(&self) -> Option<usize> {
+        let outermost = self.levels.front()?;
+        if outermost.ended.into_iter().max() >= Some(SHORT_PER_BEAT) {
+            return None;
+        }
         let levels = self.levels.iter().take(LOOKED_AT_MAX).enumerate();
         let mut fresh = levels.filter_map(|(before, level)| Some((before, level.first_fresh()?)));
         let (before, is_old) = match fresh.next() {
@@ -256,16 +271,24 @@ impl Levels {
         (is_old && self.rests == 0).then_some(before)
     }
 
+    /// Whether what runs in place of the outermost strand has begun since the last beat but one: it
+    /// may be short, and its end is the time to promote its siblings. Before that it would have to
+    /// become a task itself, as spawns are sent in their order, and its strand would wait for it.
+    pub fn is_inside_fresh(&self) -> bool {
+        let outermost = self.levels.front().and_then(|level| level.inside.as_ref());
+        outermost.is_some_and(|inside| inside.beats < BEATS_OF_SHORT)
+    }
+
     /// Counts a beat. Whether what runs in place of the outermost strand has done so for more than
     /// `beats_max`, and has to become a task.
     pub fn beat(&mut self, beats_max: u32) -> bool {
         self.beats = self.beats.wrapping_add(1);
         self.rests = self.rests.saturating_sub(1);
-        let inside = self
-            .levels
-            .front_mut()
-            .and_then(|level| level.inside.as_mut());
-        inside.is_some_and(|inside| {
+        let Some(outermost) = self.levels.front_mut() else {
+            return false;
+        };
+        outermost.ended = [0, outermost.ended[0]];
+        outermost.inside.as_mut().is_some_and(|inside| {
             inside.beats = inside.beats.saturating_add(1);
             inside.beats > beats_max
         })

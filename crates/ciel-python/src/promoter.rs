@@ -1,12 +1,13 @@
 //! Keeps spawns until somebody needs them as tasks: their strand, or an idle core at a heartbeat.
 //!
-//! The heartbeat is a thread that needs no interpreter, so it looks whatever the task does; it
-//! sleeps while nothing is kept. It does not know what the children are. Read next: `levels.rs`.
+//! The heartbeat is a thread that needs no interpreter, so it looks whatever the task does, and as
+//! soon as a core is idle; it sleeps while nothing is kept. It does not know what the children are.
+//! Read next: `levels.rs`.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ciel_model::{Claim, Name, Pace};
 use ciel_protocol::wire::WorkerMessage;
@@ -167,6 +168,11 @@ impl Promoter {
         }
     }
 
+    /// Heartbeats so far; they stop while nothing is kept.
+    pub fn beats(&self) -> u64 {
+        self.shared.beats.load(Ordering::Relaxed)
+    }
+
     /// The strand that has its turn was cancelled: what it keeps is no task ever.
     fn forget(&self) {
         if let Some(mut kept) = self.kept() {
@@ -217,12 +223,12 @@ impl Promoter {
 
     /// As `leave`; the call, whose memory can be used again.
     pub fn leave_child(&self, name: Name) -> Option<Vec<u8>> {
-        self.kept()?.levels.leave(name)
-    }
-
-    /// Heartbeats so far; they stop while nothing is kept.
-    pub fn beats(&self) -> u64 {
-        self.shared.beats.load(Ordering::Relaxed)
+        let mut kept = self.kept()?;
+        let payload = kept.levels.leave(name);
+        if kept.claim.cores() > 0 && self.shared.is_due(&mut kept) {
+            self.shared.promote(&mut kept);
+        }
+        payload
     }
 
     /// Time from one heartbeat to the next.
@@ -322,8 +328,8 @@ impl Shared {
             self.beat(kept);
             return pace.after(self.kept().claim.cores() > 0);
         }
-        if kept.claim.cores() > 0 && self.is_wanted(&mut kept) {
-            self.promote(kept);
+        if kept.claim.cores() > 0 && self.is_due(&mut kept) {
+            self.promote_now(kept);
         }
         pace.after(false)
     }
@@ -333,11 +339,39 @@ impl Shared {
         let time = self.period / pace.divisor();
         let is_resting = |kept: &mut Kept| kept.thread == Thread::Resting;
         let woken = self.woken.wait_while(self.kept(), is_resting);
-        let kept = woken.unwrap_or_else(PoisonError::into_inner);
+        drop(woken.unwrap_or_else(PoisonError::into_inner));
+        let until = Instant::now() + time;
+        if pace.is_beat() {
+            self.listen(until);
+        }
         let is_beating = |kept: &mut Kept| kept.thread == Thread::Beating;
-        let waited = self.woken.wait_timeout_while(kept, time, is_beating);
+        let left = until.saturating_duration_since(Instant::now());
+        let waited = self.woken.wait_timeout_while(self.kept(), left, is_beating);
         let (kept, _) = waited.unwrap_or_else(PoisonError::into_inner);
         kept.thread != Thread::Ended
+    }
+
+    /// While children are kept that could become tasks at once, waits for an idle core until then.
+    fn listen(&self, until: Instant) {
+        let Some(idle_cores) = &self.idle_cores else {
+            return;
+        };
+        while self.has_ready() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || !idle_cores.listen(left) {
+                return;
+            }
+            let mut kept = self.kept();
+            if self.is_due(&mut kept) {
+                self.promote_now(kept);
+            }
+        }
+    }
+
+    fn has_ready(&self) -> bool {
+        let kept = self.kept();
+        let is_free = kept.thread == Thread::Beating && kept.claim.cores() == 0;
+        is_free && kept.levels.pending() > 0 && kept.levels.before_pending() == Some(0)
     }
 
     /// Makes tasks of the outermost children, if a core is idle or one of them has run for long.
@@ -345,13 +379,19 @@ impl Shared {
         self.beats.fetch_add(1, Ordering::Relaxed);
         let idle_cores = self.idle_cores.as_ref().map(MappedIdleCores::now);
         let is_long = kept.levels.beat(idle_cores.unwrap_or_default().beats_max());
-        let is_wanted = self.is_wanted(&mut kept);
-        if is_long || is_wanted {
-            self.promote(kept);
+        let is_due = self.is_due(&mut kept);
+        if is_long || is_due {
+            self.promote_now(kept);
         }
     }
 
-    fn promote(&self, mut kept: MutexGuard<'_, Kept>) {
+    fn promote_now(&self, mut kept: MutexGuard<'_, Kept>) {
+        self.promote(&mut kept);
+        drop(kept);
+        self.ends.outgoing.flush();
+    }
+
+    fn promote(&self, kept: &mut Kept) {
         let pending = kept.levels.pending();
         let count_max = PROMOTED_MAX * kept.claim.cores().max(1) as usize;
         let messages = kept.levels.promote(count_max, |name| self.tag_at(name));
@@ -360,8 +400,12 @@ impl Shared {
         }
         self.say(&messages);
         self.say(kept.levels.take_ended().as_slice());
-        drop(kept);
-        self.ends.outgoing.flush();
+    }
+
+    /// Whether idle cores wait for children that are kept, and these become tasks now: a short one
+    /// that runs in place ends first.
+    fn is_due(&self, kept: &mut Kept) -> bool {
+        self.is_wanted(kept) && !kept.levels.is_inside_fresh()
     }
 
     /// Whether idle cores wait for children that are kept. A claim lasts until some of them are

@@ -291,10 +291,12 @@ impl Engine {
     pub(crate) fn release(&self, core: MutexGuard<'_, Core>, now: Micros) {
         let wanting = core.turns.wanting(now);
         let output = core.output_ready;
-        if let Some(idle_cores) = &self.idle_cores {
-            idle_cores.set(core.idle_cores());
-        }
+        let idle = core.idle_cores();
+        let more = self.idle_cores.as_ref().map(|shared| shared.set(idle));
         drop(core);
+        if let (Some(shared), Some(more)) = (&self.idle_cores, more) {
+            shared.ring(more);
+        }
         for _ in 0..wanting {
             self.work.notify_one();
         }

@@ -46,7 +46,6 @@ mod largest;
 mod layout;
 mod looks;
 mod lost;
-mod memory;
 mod moments;
 mod objects;
 mod observer;

@@ -6,6 +6,7 @@
 //! faults nor output. Read next: `growth/world`.
 
 mod strand;
+mod worker;
 mod world;
 
 use serde::{Deserialize, Serialize};

@@ -18,7 +18,6 @@ use ciel_model::{
 };
 
 use crate::in_place::{self, Calls, Known, Local};
-use crate::memory::declared;
 use crate::program::{Act, CAUGHT, Definition, Kind, Needs, Scenario, saw, start_of};
 use crate::taken::Taken;
 
@@ -533,7 +532,7 @@ pub fn descriptor(
             ..Streams::default()
         }
         .into(),
-        options: Arc::new(options(task, declared(scenario, definition))),
+        options: Arc::new(options(task)),
         site: Site::default(),
         purity: purity(task),
         replayable: task.replayable,
@@ -562,11 +561,10 @@ fn purity(task: &Definition) -> Purity {
     }
 }
 
-fn options(task: &Definition, memory_bytes: Option<u64>) -> Options {
+fn options(task: &Definition) -> Options {
     Options {
         resources: Resources {
             millicores: task.cores * 1000,
-            memory_bytes,
             ..Resources::default()
         },
         retries: task.retries,

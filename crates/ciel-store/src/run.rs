@@ -296,7 +296,10 @@ impl RunFolder {
         };
         self.objects.use_memory(memory.clone());
         self.scratch.use_memory(memory.clone());
-        memory.clear()
+        for name in memory.scratch.names()? {
+            memory.scratch.remove_all(&name)?;
+        }
+        Ok(())
     }
 
     /// Bytes that the run takes on the disk: objects without those in memory and those that are

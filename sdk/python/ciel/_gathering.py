@@ -17,6 +17,7 @@ from ciel._call import Call
 from ciel._callables import call_of
 from ciel._errors import Cancelled
 from ciel._future import Future
+from ciel._short_calls import ShortCalls
 from ciel._strand import current
 from ciel._task import AnyTask, BoundTask, spawned
 
@@ -131,10 +132,16 @@ def map(  # noqa: A001
     frame = sys._getframe(1)
     each = call_of(function, (), {}, frame.f_code.co_filename, frame.f_lineno)
     ahead: deque[Future[R]] = deque()
+    short = ShortCalls(each.task)
     for items in zip(*iterables, strict=False):
+        if len(ahead) < window - 1:
+            ahead.append(_spawned_for(each, (*each.args, *items)))
+            continue
+        is_begun = short.begin()
         ahead.append(_spawned_for(each, (*each.args, *items)))
-        if len(ahead) >= window:
-            yield ahead.popleft().result()
+        if is_begun:
+            short.run(ahead[-1])
+        yield ahead.popleft().result()
     while ahead:
         yield ahead.popleft().result()
 

@@ -728,6 +728,9 @@ class Promoter:
         Nothing happens if it is one already.
         """
 
+    def beats(self) -> int:
+        """Heartbeats so far; they stop while nothing is kept."""
+
     def name(self, position: bytes, tag: int) -> None:
         """The task that has begun at `position` has that tag."""
 

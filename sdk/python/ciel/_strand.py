@@ -21,7 +21,7 @@ from ciel._reading import Source
 if TYPE_CHECKING:
     import random
 
-    from ciel._call import Call
+    from ciel._call import Call, TaskFunction
     from ciel._future import Future
     from ciel._options import Options
     from ciel._seen import Seen
@@ -104,6 +104,10 @@ class Strand(ABC):
     @abstractmethod
     def input(self, kind: str, take: Callable[[], bytes]) -> bytes:
         """Reads bytes from the environment, or from the record of an earlier attempt."""
+
+    def may_try(self, task: TaskFunction) -> bool:
+        """Whether short calls of a task, which would be tasks, may run in place of this strand."""
+        return False
 
     def let_go(self, handle: int) -> None:
         """A future with that handle is gone; called at any moment, in any thread."""

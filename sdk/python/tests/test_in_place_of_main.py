@@ -98,9 +98,23 @@ def says(x):
 def spawns(x):
     return plain.spawn(x).result() + fails.spawn(0).result()
 
+def made(x, count):
+    for number in range(x, x + count):
+        if number % 3 == 0:
+            print("made", number)
+        yield number
+
 def main(seed, count):
     chance, waiting, x = random.Random(seed), [], 1
     for number in range(int(count)):
+        if chance.random() < 0.2:
+            task = chance.choice([plain, plain, fails, large, long, says])
+            try:
+                for value in ciel.map(task, made(x, 9), window=chance.choice([1, 2, 5])):
+                    x = (x * 7 + len(str(value))) % 1009
+                print("mapped", x)
+            except ValueError as error:
+                print("caught in a map", error)
         task = chance.choice([plain, plain, plain, fails, fails, large, long, says, spawns])
         futures = [task.spawn(x + part) for part in range(chance.choice([1, 1, 1, 2, 3]))]
         if chance.random() < 0.1:
@@ -166,6 +180,59 @@ def test_killed_runs_of_such_loops_resume_to_the_same_end(tmp_path: Path) -> Non
         process.communicate()
     ended = _run(job, "6", "300", options=("-j2",))
     assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
+
+
+MAPS = """
+import ciel
+
+@ciel.task
+def short(x):
+    if x == 900:
+        raise ValueError("nine hundred")
+    return x * 31 % 1000003
+
+@ciel.task
+def long(x):
+    for number in range(20000):
+        x = (x * 31 + number) % 1000003
+    return x
+
+def main(name, count):
+    total, task = 0, {"short": short, "long": long}[name]
+    for value in ciel.map(task, range(int(count)), window=50):
+        total += value
+    return total
+"""
+
+
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_short_calls_of_a_map_of_main_run_in_place(slots: str, tmp_path: Path) -> None:
+    """Each was a task, which took ten times as long as the work, and more on a busy machine."""
+    job = jobs.write(tmp_path, MAPS)
+    ended = _run(job, "short", "800", options=(slots,))
+    assert ended.value == sum(x * 31 % 1000003 for x in range(800)), ended.talk
+    count, in_place = _counts(tmp_path, "short")
+    assert count == 800
+    assert in_place > 400
+
+
+def test_long_calls_of_a_map_of_main_are_tasks_but_for_a_few_tries(tmp_path: Path) -> None:
+    """They would keep one core busy, and the others idle."""
+    job = jobs.write(tmp_path, MAPS)
+    assert _run(job, "long", "150", options=("-j2",)).status == 0
+    count, in_place = _counts(tmp_path, "long")
+    assert count in (0, 150), "the line is there if some ran in place"
+    assert in_place <= 3
+
+
+def test_failure_of_a_short_call_of_a_map_is_raised_when_its_value_is_due(tmp_path: Path) -> None:
+    job = jobs.write(tmp_path, MAPS)
+    ended = _run(job, "short", "1000", options=("-j2",))
+    assert ended.status == 1
+    assert "ValueError: nine hundred" in ended.talk and "short@" in ended.talk
+    assert "in short" in ended.talk and "in main" in ended.talk
+    ended = _run(job, "short", "1000", options=("--serial",))
+    assert "ValueError: nine hundred" in ended.talk
 
 
 def test_function_that_changes_its_module_does_not_change_that_of_main(tmp_path: Path) -> None:

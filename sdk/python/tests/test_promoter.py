@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
+import platform
 import select
 import socket
 import struct
@@ -15,11 +18,22 @@ from test_native import POSITION, Wire, heard, read_frame, tag_from, vector, wir
 
 __all__ = ["wire"]
 
-IDLE, BUSY = (struct.pack("=Q", cores << 48 | cores << 32) for cores in (1, 0))
+SHARED = struct.Struct("=QII")
+"""The number of idle cores, the bell, the count of those who listen."""
+
+IDLE, BUSY = (SHARED.pack(cores << 48 | cores << 32, 0, 0) for cores in (1, 0))
 """The file of the engine: one idle core that nobody has claimed, and none."""
+
+BELL_AT = 8
+FUTEX_WAKE = 1
+FUTEX_OF = {"x86_64": 202, "aarch64": 98}
+FUTEX = FUTEX_OF.get(platform.machine(), 0)
+"""The number of the system call."""
 
 THREE_TASKS = b"\x0a\x00" b"\x0a\x02\x08\x01" b"\x0a\x02\x08\x02"
 """The tasks of one spawn, of definitions 0, 1 and 2, each without bytes."""
+
+TWO_TASKS = b"\x0a\x00" b"\x0a\x00"
 
 INSIDE, DEEPER = POSITION, b"\1" * len(POSITION)
 
@@ -32,9 +46,9 @@ def _promoter(
     return Promoter(connection, str(path), beat_s=beat_s), path
 
 
-def _set_idle(path: Path) -> None:
+def _set(path: Path, idle: bytes) -> None:
     with open(path, "r+b") as file:
-        file.write(IDLE)
+        file.write(idle[:BELL_AT])
 
 
 def _fib() -> Definition:
@@ -99,9 +113,87 @@ def test_children_become_tasks_while_a_core_is_idle(wire: Wire, tmp_path: Path) 
     promoter.keep(tag, _fib(), b"", 1, 1, 0)
     read_frame(engine)
     assert _is_silent(engine)
-    _set_idle(path)
+    _set(path, IDLE)
     assert _action(read_frame(engine)) == 1
     assert not promoter.enter(tag, 1, 2, INSIDE), "it is a task"
+
+
+def _await_listener(path: Path) -> None:
+    """It listens as soon as the children are two beats old."""
+    deadline = time.monotonic() + 10
+    while SHARED.unpack(path.read_bytes())[2] != 1:
+        assert time.monotonic() < deadline
+        select.select([], [], [], 0.001)
+
+
+def _await_claim(path: Path) -> None:
+    deadline = time.monotonic() + 10
+    while SHARED.unpack(path.read_bytes())[0] >> 32 != 1 << 16:
+        assert time.monotonic() < deadline
+        select.select([], [], [], 0.001)
+
+
+def _ring(path: Path) -> None:
+    """As the engine does: the bell changes, and who waits for that wakes up."""
+    with open(path, "r+b") as file, mmap.mmap(file.fileno(), SHARED.size) as shared:
+        number, bell, listeners = SHARED.unpack(shared[:])
+        assert listeners == 1
+        shared[: SHARED.size] = SHARED.pack(number, bell + 1, listeners)
+        at = ctypes.addressof(ctypes.c_char.from_buffer(shared, BELL_AT))
+        ctypes.CDLL(None).syscall(FUTEX, ctypes.c_void_p(at), FUTEX_WAKE, 1)
+
+
+@pytest.mark.skipif(platform.machine() not in FUTEX_OF, reason="the number of futex is not known")
+def test_children_become_tasks_at_once_when_the_bell_rings(wire: Wire, tmp_path: Path) -> None:
+    """An idle core waited for half a heartbeat, and for as long again until its task began."""
+    connection, engine = wire
+    tag = tag_from(wire)
+    promoter, path = _promoter(connection, tmp_path, BUSY, beat_s=0.2)
+    for number in range(1, 20):
+        promoter.keep(tag, _fib(), b"", 1, number, 0)
+        if number == 1:
+            read_frame(engine)  # the definition
+        _await_listener(path)
+        before = promoter.beats()
+        _set(path, IDLE)
+        _ring(path)
+        read_frame(engine)
+        if promoter.beats() == before:
+            return
+        _set(path, BUSY)
+    pytest.fail("it became a task at a heartbeat each time")
+
+
+@pytest.mark.skipif(platform.machine() not in FUTEX_OF, reason="the number of futex is not known")
+def test_siblings_become_tasks_when_a_short_one_ends_in_place(wire: Wire, tmp_path: Path) -> None:
+    """It became a task, too, and its strand waited for it, and sent all that it kept."""
+    connection, engine = wire
+    tag = tag_from(wire)
+    promoter, path = _promoter(connection, tmp_path, BUSY, beat_s=0.3)
+    fib = _fib()
+    for handle in range(1, 60, 3):
+        for number in range(3):
+            promoter.keep(tag, fib, b"", handle + number, handle + number, 0)
+        if handle == 1:
+            read_frame(engine)  # the definition
+        _await_listener(path)
+        before = promoter.beats()
+        assert promoter.enter(tag, handle, handle + 3, INSIDE)
+        _set(path, IDLE)
+        _ring(path)
+        _await_claim(path)
+        is_left = promoter.leave(INSIDE)
+        if promoter.beats() == before:
+            assert is_left, "it is no task"
+            assert TWO_TASKS in read_frame(engine)
+            read_frame(engine)  # one has ended in place
+            assert _is_silent(engine), "nobody waits"
+            return
+        promoter.forget()
+        while not _is_silent(engine):
+            read_frame(engine)
+        _set(path, BUSY)
+    pytest.fail("a heartbeat came between each time")
 
 
 def test_one_that_runs_in_place_alone_is_sent_once_it_has_run_for_long(
@@ -131,7 +223,7 @@ def test_inner_children_become_tasks_after_the_outer_ones(wire: Wire, tmp_path: 
     assert promoter.enter(0, 1, 5, DEEPER)
     for _ in range(3):
         read_frame(engine)
-    _set_idle(path)
+    _set(path, IDLE)
     assert _action(read_frame(engine)) == 1
     read_frame(engine)  # the task waits
     assert _is_silent(engine), "the tag of the inner task is not known"
@@ -151,7 +243,7 @@ def test_cancelled_strand_keeps_nothing(wire: Wire, tmp_path: Path) -> None:
     promoter, path = _promoter(connection, tmp_path, BUSY)
     promoter.keep(tag, _fib(), b"", 1, 1, 0)
     promoter.forget()
-    _set_idle(path)
+    _set(path, IDLE)
     read_frame(engine)
     assert _is_silent(engine)
     promoter.settle(tag)
@@ -226,7 +318,7 @@ def test_idle_core_is_claimed_by_one_worker(wire: Wire, tmp_path: Path) -> None:
     promoter.keep(tag, _fib(), b"", 1, 1, 0)
     read_frame(engine)  # the definition
     assert _action(read_frame(engine)) == 1
-    (number,) = struct.unpack("=Q", path.read_bytes())
+    number, _, _ = SHARED.unpack(path.read_bytes())
     assert number >> 32 == 1 << 16, "one core is idle, and claimed"
 
 
@@ -243,6 +335,6 @@ def test_core_that_was_claimed_in_vain_is_for_others_again(wire: Wire, tmp_path:
     read_frame(engine)  # the task waits
     promoter.forget()
     deadline = time.monotonic() + 10
-    while struct.unpack("=Q", path.read_bytes())[0] >> 32 != 0x10001:
+    while SHARED.unpack(path.read_bytes())[0] >> 32 != 0x10001:
         assert time.monotonic() < deadline
         select.select([], [], [], 0.001)

@@ -4,7 +4,6 @@
 
 mod caches;
 mod lending;
-mod memory;
 mod workers;
 mod world;
 

@@ -2,21 +2,22 @@
 //!
 //! The engine's thread takes one message after the other; each costs its time, and the first after
 //! a pause wakes it. A worker runs a strand until it waits or ends, and begins prefetched starts by
-//! itself. Nothing is decided here. Read next: `strand`, and `ciel_engine`.
+//! itself. Nothing is decided here. Read next: `worker`, `strand`, and `ciel_engine`.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Begun, Caller, Effect, Engine, Event, Reply};
 use ciel_graph::{self as graph, Ahead, Continuation, Entry, Output, Policy, Step, Wait};
 use ciel_model::{
-    Claim, Class, Descriptor, Form, Handle, IdleCores, Name, Pace, Pool, Resources, TaskKey, Value,
+    Class, Descriptor, Form, Handle, IdleCores, Name, Pace, Pool, Resources, TaskKey, Value,
 };
 use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 
 use super::strand::{Move, Promoted, Strand};
+use super::worker::{Running, Task, Turn, Worker};
 use super::{Costs, Course, Job, Machine, Shape};
 
 /// Nanoseconds after which a worker returns what was prefetched behind a running task.
@@ -40,47 +41,12 @@ enum Happening {
     Moves(WorkerKey, Turn),
     /// A worker looks for an idle core.
     Beats(WorkerKey, Turn),
+    /// A core has become idle, for which a worker keeps children.
+    Rings(WorkerKey, Turn),
     /// A worker has run one task for long.
     IsLong(WorkerKey, Turn),
     /// The engine's time.
     Ticks,
-}
-
-/// What runs in a worker without a pause, though it may become another task.
-type Turn = u64;
-
-struct Running {
-    turn: Turn,
-    /// Not known yet of a child that has begun in place.
-    attempt: Option<AttemptKey>,
-    task: Task,
-    /// Beats since that runs which runs in place of it.
-    beats: u32,
-    /// Calls until the last beat, and until the one before.
-    calls: [u64; 2],
-    /// When it is looked at again.
-    pace: Pace,
-    /// It claims no core before that, because it has just served one.
-    rests_until: u64,
-    /// It has asked for a result and has no answer.
-    asks: bool,
-}
-
-enum Task {
-    /// The one that spawns all others, of which so many are left.
-    Root {
-        left: u32,
-        handles: u32,
-    },
-    Strand(Strand),
-}
-
-#[derive(Default)]
-struct Worker {
-    running: Option<Running>,
-    ahead: VecDeque<Ahead>,
-    /// The idle core for which something that it keeps is to become a task.
-    claim: Claim,
 }
 
 pub(super) struct World<'a> {
@@ -193,6 +159,7 @@ impl<'a> World<'a> {
             Happening::Begins(worker, begun) => self.begin(worker, *begun),
             Happening::Moves(worker, turn) => self.move_on(worker, turn),
             Happening::Beats(worker, turn) => self.beat(worker, turn),
+            Happening::Rings(worker, turn) => self.hear(worker, turn),
             Happening::IsLong(worker, turn) => self.return_starts(worker, turn),
             Happening::Ticks => {
                 self.ticks_at = None;
@@ -219,13 +186,24 @@ impl<'a> World<'a> {
         for effect in effects {
             self.perform(effect, ends_at);
         }
-        self.note_idle_cores();
+        self.note_idle_cores(ends_at);
         self.note_deadline();
     }
 
-    fn note_idle_cores(&mut self) {
+    /// The engine counts, and rings for as many workers as there are more idle cores.
+    fn note_idle_cores(&mut self, at: u64) {
         let count = self.engine.node().idle_cores();
+        let more = count.saturating_sub(self.idle_cores.count() as usize);
         self.idle_cores = self.idle_cores.counted(count).unwrap_or(self.idle_cores);
+        let listeners = self.workers.iter().filter(|(_, worker)| worker.listens(at));
+        let turn_of = |worker: &Worker| worker.running.as_ref().map(|running| running.turn);
+        let rung: Vec<_> = listeners
+            .filter_map(|(key, worker)| Some((*key, turn_of(worker)?)))
+            .take(more)
+            .collect();
+        for (worker, turn) in rung {
+            self.schedule(at + self.costs.wake_ns, Happening::Rings(worker, turn));
+        }
     }
 
     fn note_deadline(&mut self) {
@@ -447,21 +425,15 @@ impl<'a> World<'a> {
         let Some(running) = self.in_turn(worker, turn) else {
             return;
         };
-        let Task::Strand(strand) = &mut running.task else {
+        let Task::Strand(strand) = &running.task else {
             return;
         };
-        let (inside, before) = (strand.has_inside(), strand.before_pending());
+        let (calls, pending) = (strand.calls(), strand.pending());
         let is_beat = running.pace.is_beat();
         if is_beat {
-            running.calls = [strand.calls(), running.calls[0]];
+            running.calls = [calls, running.calls[0]];
         }
-        let [_, before_beat] = running.calls;
-        let is_old = strand
-            .first_pending()
-            .is_some_and(|call| call < before_beat);
-        let before = (is_old && now >= running.rests_until).then_some(before);
-        let pending = strand.pending();
-        let is_asleep = running.asks || !inside;
+        let (before, is_asleep) = (running.before(now), running.is_asleep());
         running.beats += u32::from(is_beat && !is_asleep);
         let is_long = is_beat && running.beats > beats_max;
         let looks = !is_asleep && (is_beat || self.worker(worker).claim.cores() > 0);
@@ -469,6 +441,22 @@ impl<'a> World<'a> {
             self.promote(worker);
         }
         self.look_again(worker, turn);
+    }
+
+    /// A worker that listens looks at once.
+    fn hear(&mut self, worker: WorkerKey, turn: Turn) {
+        let now = self.now;
+        let it = self.worker(worker);
+        if !it.listens(now) || self.in_turn(worker, turn).is_none() {
+            return;
+        }
+        let pending = match &self.running(worker).expect("it listens").task {
+            Task::Strand(strand) => strand.pending(),
+            Task::Root { .. } => 0,
+        };
+        if self.is_wanted(worker, pending, Some(0)) {
+            self.promote(worker);
+        }
     }
 
     fn look_again(&mut self, worker: WorkerKey, turn: Turn) {

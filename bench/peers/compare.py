@@ -181,6 +181,12 @@ def machine() -> dict[str, str]:
     }
 
 
+def write(told: dict[str, str], rows: list[Row], target: Path) -> None:
+    """Writes the figures so far: a run that is ended loses one workload at most."""
+    written = {"machine": told, "rows": [asdict(row) for row in rows]}
+    target.write_text(json.dumps(written, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
 def main() -> int:
     """Measures, and prints the table; 1 if a system failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -199,11 +205,12 @@ def main() -> int:
         if system.missing:
             print(f"skipped: {system.name}: {system.missing}", file=sys.stderr)
     chosen = [w for w in WORKLOADS if not wanted or w.name in wanted]
-    rows = [measure(workload, every, given.rounds, cores) for workload in chosen]
-    told["load at the end"] = f"{os.getloadavg()[0]:.2f}"
-    if given.json:
-        written = {"machine": told, "rows": [asdict(row) for row in rows]}
-        given.json.write_text(json.dumps(written, indent=1, ensure_ascii=False), encoding="utf-8")
+    rows: list[Row] = []
+    for workload in chosen:
+        rows.append(measure(workload, every, given.rounds, cores))
+        told["load at the end"] = f"{os.getloadavg()[0]:.2f}"
+        if given.json:
+            write(told, rows, given.json)
     print("; ".join(f"{name} {value}" for name, value in told.items()), end="\n\n")
     print("\n".join(table(rows, [system.name for system in every])))
     return 1 if any(row.failures for row in rows) else 0

@@ -95,7 +95,7 @@ def names_in(rows: list[dict[str, Any]]) -> list[str]:
 
 def draw_grains(rows: list[dict[str, Any]], machine: dict[str, str], target: str) -> None:
     """One axis for each shape of work."""
-    figure, axes = plt.subplots(1, len(SHAPES), figsize=(11, 4))
+    figure, axes = plt.subplots(1, len(SHAPES), figsize=(4.5 * len(SHAPES), 4))
     for axis, shape in zip(axes, SHAPES, strict=True):
         mine = [row for row in rows if row["workload"].startswith(shape)]
         draw_lines(axis, shape, mine, names_in(rows))

@@ -177,6 +177,7 @@ BUSY_S = 2.0
 
 SHAPES = {
     "flat": "tasks spawned by one",
+    "computed": "tasks that only compute, spawned by one",
     "halves": "tasks that halve the work",
 }
 

@@ -15,6 +15,7 @@ nothing = ciel.task(work.nothing)
 add = ciel.task(work.add)
 spin = ciel.task(work.spin)
 spun = ciel.task(work.spun)
+compute = ciel.task(work.compute)
 begin_block = ciel.task(work.begin_block)
 step_block = ciel.task(work.step_block)
 
@@ -85,12 +86,27 @@ def tree(cores: int, number: int) -> None:
     work.report(answer, time.perf_counter() - began, work.fib_tasks(number))
 
 
-def flat(cores: int, count: int, seconds: float) -> None:
-    """Every task spawned, then every result."""
+def mapped(task: Any, given: list[Any]) -> None:
+    """A plain loop over the results of tasks."""
     warm()
     began = time.perf_counter()
-    answer = sum(ciel.map(spin, [seconds] * count))
-    work.report(answer, time.perf_counter() - began, count)
+    answer = sum(ciel.map(task, given))
+    work.report(answer, time.perf_counter() - began, len(given))
+
+
+def flat(cores: int, count: int, seconds: float) -> None:
+    """Tasks that look at the clock."""
+    mapped(spin, [seconds] * count)
+
+
+def computed(cores: int, count: int, seconds: float) -> None:
+    """Tasks that only compute."""
+    mapped(compute, [work.rounds_of(seconds)] * count)
+
+
+def batched(cores: int, count: int) -> None:
+    """Tasks without work."""
+    mapped(nothing, list(range(count)))
 
 
 def halves(cores: int, count: int, seconds: float) -> None:
@@ -144,10 +160,11 @@ def options(cores: int) -> None:
 PROGRAMS: work.Programs = {
     "first": first,
     "wide": wide,
-    "batched": wide,
+    "batched": batched,
     "chain": chain,
     "tree": tree,
     "flat": flat,
+    "computed": computed,
     "halves": halves,
     "rounds": rounds,
     "shell": shell,

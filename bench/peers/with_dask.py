@@ -79,13 +79,23 @@ def tree(cores: int, number: int) -> None:
         work.report(answer, time.perf_counter() - began, work.fib_tasks(number))
 
 
-def flat(cores: int, count: int, seconds: float) -> None:
+def mapped(cores: int, function: Any, given: list[Any]) -> None:
     """Every task submitted, then every result."""
     with client(cores) as made:
         warm(made)
         began = time.perf_counter()
-        answer = sum(made.gather(made.map(work.spin, [seconds] * count, pure=False)))
-        work.report(answer, time.perf_counter() - began, count)
+        answer = sum(made.gather(made.map(function, given, pure=False)))
+        work.report(answer, time.perf_counter() - began, len(given))
+
+
+def flat(cores: int, count: int, seconds: float) -> None:
+    """Tasks that look at the clock."""
+    mapped(cores, work.spin, [seconds] * count)
+
+
+def computed(cores: int, count: int, seconds: float) -> None:
+    """Tasks that only compute."""
+    mapped(cores, work.compute, [work.rounds_of(seconds)] * count)
 
 
 def _halves(count: int, seconds: float) -> int:
@@ -162,6 +172,7 @@ PROGRAMS: work.Programs = {
     "chain": chain,
     "tree": tree,
     "flat": flat,
+    "computed": computed,
     "halves": halves,
     "rounds": rounds,
     "shell": shell,

@@ -61,12 +61,22 @@ def chain(cores: int, count: int) -> None:
         work.report(last, time.perf_counter() - began, count)
 
 
-def flat(cores: int, count: int, seconds: float) -> None:
+def mapped(cores: int, function: Any, given: list[Any]) -> None:
     """One loop, in batches of one as `map` has them."""
     with pool(cores) as made:
         began = time.perf_counter()
-        answer = sum(made.map(work.spin, [seconds] * count))
-        work.report(answer, time.perf_counter() - began, count)
+        answer = sum(made.map(function, given))
+        work.report(answer, time.perf_counter() - began, len(given))
+
+
+def flat(cores: int, count: int, seconds: float) -> None:
+    """Tasks that look at the clock."""
+    mapped(cores, work.spin, [seconds] * count)
+
+
+def computed(cores: int, count: int, seconds: float) -> None:
+    """Tasks that only compute."""
+    mapped(cores, work.compute, [work.rounds_of(seconds)] * count)
 
 
 def rounds(cores: int, count: int, seconds: float) -> None:
@@ -171,6 +181,7 @@ PROGRAMS: work.Programs = {
     "batched": batched,
     "chain": chain,
     "flat": flat,
+    "computed": computed,
     "rounds": rounds,
     "shell": shell,
     "kmeans": kmeans,

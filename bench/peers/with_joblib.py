@@ -50,13 +50,23 @@ def chain(cores: int, count: int) -> None:
         work.report(last, time.perf_counter() - began, count)
 
 
-def flat(cores: int, count: int, seconds: float) -> None:
+def mapped(cores: int, function: Any, given: list[Any]) -> None:
     """One loop, in batches whose size joblib chooses."""
     with joblib.Parallel(cores) as run:
         run(joblib.delayed(work.nothing)(number) for number in range(200))
         began = time.perf_counter()
-        answer = sum(run(joblib.delayed(work.spin)(seconds) for _ in range(count)))
-        work.report(answer, time.perf_counter() - began, count)
+        answer = sum(run(joblib.delayed(function)(one) for one in given))
+        work.report(answer, time.perf_counter() - began, len(given))
+
+
+def flat(cores: int, count: int, seconds: float) -> None:
+    """Tasks that look at the clock."""
+    mapped(cores, work.spin, [seconds] * count)
+
+
+def computed(cores: int, count: int, seconds: float) -> None:
+    """Tasks that only compute."""
+    mapped(cores, work.compute, [work.rounds_of(seconds)] * count)
 
 
 def rounds(cores: int, count: int, seconds: float) -> None:
@@ -110,6 +120,7 @@ PROGRAMS: work.Programs = {
     "batched": batched,
     "chain": chain,
     "flat": flat,
+    "computed": computed,
     "rounds": rounds,
     "shell": shell,
     "kmeans": kmeans,

@@ -105,14 +105,24 @@ def tree(cores: int, number: int) -> None:
     work.report(answer, time.perf_counter() - began, work.fib_tasks(number))
 
 
-def flat(cores: int, count: int, seconds: float) -> None:
+def mapped(cores: int, function: Any, given: list[Any]) -> None:
     """Every task submitted, then every result."""
     begin(cores)
-    spin = ray.remote(work.spin)
+    task = ray.remote(function)
     warm(ray.remote(work.nothing))
     began = time.perf_counter()
-    answer = sum(ray.get([spin.remote(seconds) for _ in range(count)]))
-    work.report(answer, time.perf_counter() - began, count)
+    answer = sum(ray.get([task.remote(one) for one in given]))
+    work.report(answer, time.perf_counter() - began, len(given))
+
+
+def flat(cores: int, count: int, seconds: float) -> None:
+    """Tasks that look at the clock."""
+    mapped(cores, work.spin, [seconds] * count)
+
+
+def computed(cores: int, count: int, seconds: float) -> None:
+    """Tasks that only compute."""
+    mapped(cores, work.compute, [work.rounds_of(seconds)] * count)
 
 
 def halves(cores: int, count: int, seconds: float) -> None:
@@ -180,6 +190,7 @@ PROGRAMS: work.Programs = {
     "chain": chain,
     "tree": tree,
     "flat": flat,
+    "computed": computed,
     "halves": halves,
     "rounds": rounds,
     "shell": shell,

@@ -18,7 +18,7 @@ Array = Any
 """A numpy array; its shape stands where it is used."""
 
 MODULUS = 1_000_003
-"""Bounds the numbers of the chain."""
+"""Bounds the numbers of the chain, and of what only computes; a prime."""
 
 POINTS, DIMENSIONS, CLUSTERS, PARTS, ITERATIONS = 100_000, 50, 50, 8, 5
 """k-means: points, coordinates of each, clusters, parts of the points, iterations."""
@@ -64,6 +64,24 @@ def spin(seconds: float) -> int:
     while time.perf_counter() < until:
         pass
     return 1
+
+
+def compute(rounds: int) -> int:
+    """Keeps a core busy by arithmetic alone; 1."""
+    number = 1
+    for _ in range(rounds):
+        number = number * 31 % MODULUS
+    return min(number, 1)
+
+
+def rounds_of(seconds: float) -> int:
+    """Rounds of `compute` that take so long on a core; the fastest of five looks."""
+    best = float("inf")
+    for _ in range(5):
+        began = time.perf_counter()
+        compute(20_000)
+        best = min(best, time.perf_counter() - began)
+    return max(1, round(20_000 * seconds / best))
 
 
 def spun(ones: list[int]) -> int:

@@ -27,6 +27,35 @@ MARK_S_MAX = 120.0
 """Seconds in which a job comes to its mark; far more than it takes."""
 
 
+PLAIN_FIB = """
+function fib(n) { if (n < 2) { return n; } return fib(n - 1) + fib(n - 2); }
+return fib(%d);
+"""
+
+SPAWNED_FIB = """
+function fib(n) {
+  if (n < 2) { return n; }
+  a = spawn(fib, [n - 1]);
+  b = spawn(fib, [n - 2]);
+  return *a + *b;
+}
+return *spawn(fib, [%d]);
+"""
+
+CHAIN = """
+function one() { return 1; }
+function add(a, b) { return (*a + *b) % 1000003; }
+before = spawn(one);
+last = spawn(one);
+for (n in range(100000)) {
+  next = spawn(add, [before, last]);
+  before = last;
+  last = next;
+}
+return *last;
+"""
+
+
 def run(name: str, count: int = 0, options: tuple[str, ...] = ()) -> dict[str, float]:
     """Runs a job; what it found out, with the seconds that the whole process took."""
     words = [CIEL, "run", "--new", "--quiet", *options, str(JOBS), name, str(count)]
@@ -188,6 +217,31 @@ def calls() -> None:
     show("a spawned call that has not begun", sizes, "bytes", "≤ 300")
 
 
+def script_seconds(text: str, slots: str) -> float:
+    """Processor time of all processes of a script."""
+    with tempfile.TemporaryDirectory() as folder:
+        job = Path(folder, "job.sw")
+        job.write_text(text, encoding="utf-8")
+        words = [CIEL, "run", "--quiet", "--state", f"{folder}/state", slots, str(job)]
+        command = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(command.pid, 0)
+        if status != 0:
+            raise SystemExit(f"a script ended with status {status}")
+    return usage.ru_utime + usage.ru_stime
+
+
+def scripts() -> None:
+    """fib(23) of scripts by spawns beside calls, and a chain of 100,000."""
+    ratios, links = [], []
+    for _ in range(RUNS):
+        start = script_seconds(PLAIN_FIB % 1, "-j1")
+        plain = script_seconds(PLAIN_FIB % 23, "-j1") - start
+        ratios.append((script_seconds(SPAWNED_FIB % 23, "-j1") - start) / plain)
+        links.append((script_seconds(CHAIN, "-j2") - start) / 100_000 * 1e6)
+    show("script: fib(23) by spawns beside calls", ratios, "times", "≤ 2")
+    show("script: chain, each task needs two, `-j2`", links, "µs/task", "≤ 2")
+
+
 def shared() -> None:
     """fib(27) on all cores beside as many runs with a core each, and beside the process pool."""
     fast, pools = [], []
@@ -319,6 +373,7 @@ GROUPS: list[Callable[[], None]] = [
     timely,
     tails,
     calls,
+    scripts,
     shared,
     idle,
     journal,

@@ -18,6 +18,13 @@ pub fn amounts(store: &StoreRecord) -> String {
     if store.memory_bytes > 0 {
         parts.push(format!("{} in memory", size(store.memory_bytes)));
     }
+    if store.written_back_bytes > 0 {
+        let words = format!(
+            "{} written back from memory",
+            size(store.written_back_bytes)
+        );
+        parts.push(words);
+    }
     let on_disk = store.present_bytes.saturating_sub(store.memory_bytes);
     if on_disk > 0 {
         parts.push(format!("{} on disk", size(on_disk)));

@@ -99,6 +99,14 @@ pub enum Event {
         /// The attempt.
         attempt: AttemptKey,
     },
+    /// The store takes at most so many bytes of memory from now on: the answer to
+    /// [`Effect::ShrinkStore`], when it can give back no more at present.
+    StoreShrank {
+        /// All that it may take.
+        bytes: u64,
+    },
+    /// Something was freed of the memory that the store has without an object in it.
+    StoreFreed,
     /// Time passed; see [`Engine::next_deadline`](crate::Engine::next_deadline).
     Ticked,
 }
@@ -227,6 +235,17 @@ pub enum Effect {
         worker: WorkerKey,
         /// The attempt.
         attempt: AttemptKey,
+    },
+    /// Have the store take at most so many bytes of memory, or as few as it can, and submit
+    /// [`Event::StoreShrank`] then.
+    ShrinkStore {
+        /// All that it is to take.
+        bytes: u64,
+    },
+    /// The store may take so many bytes of memory from now on.
+    GrowStore {
+        /// All that it may take.
+        bytes: u64,
     },
     /// Tell a task that runs in that worker what it has asked to be told.
     NotifyWatcher {

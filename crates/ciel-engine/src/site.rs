@@ -280,6 +280,10 @@ impl Site {
             | Event::ProcessWrote { .. }
             | Event::ProcessPaused { .. }
             | Event::ChildrenAwaited { .. } => {}
+            Event::StoreShrank { bytes } => {
+                self.for_node.push_back(node::Event::StoreShrank { bytes })
+            }
+            Event::StoreFreed => self.for_node.push_back(node::Event::StoreFreed),
             Event::Ticked => self.for_node.push_back(node::Event::Ticked),
         }
     }

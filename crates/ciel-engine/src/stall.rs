@@ -1,9 +1,9 @@
 //! The watchdog's question: is there anything from which the job could continue?
 //!
-//! A job continues because a task is in its slot, a worker starts, a result
-//! is looked up, or a deadline comes. Where none
-//! of these is so, no event will ever arrive: an invariant is broken, here or in what runs the
-//! tasks, and waiting helps nobody. It does not know what is done about it. Read next: `engine`.
+//! A job continues because a task is in its slot, a worker starts, the store gives memory back, a
+//! result is looked up, or a deadline comes. Where none of these is so, no event will ever arrive:
+//! an invariant is broken, here or in what runs the tasks, and waiting helps nobody. It does not
+//! know what is done about it. Read next: `engine`.
 
 use ciel_graph::Situation;
 use ciel_model::Label;
@@ -61,6 +61,7 @@ impl Engine {
         let mut slots = self.slots().chain(self.node().taken());
         let can_continue = slots.any(|slot| alive.runs(slot))
             || self.node().awaits_worker()
+            || self.node().awaits_store()
             || self.graph().awaits_results()
             || self.has_held()
             || self.graph().next_time_limit().is_some()

@@ -30,6 +30,7 @@ pub mod segmented;
 pub mod segmented_queue;
 pub mod stream;
 pub mod task;
+pub mod words;
 
 pub use audit::{Audit, FileRead};
 pub use call::{CallKey, Invocation, Reason};

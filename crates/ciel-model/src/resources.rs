@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::words::size;
+
 /// An amount of each resource.
 #[derive(Clone, PartialEq, Eq, Debug, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Resources {
@@ -29,6 +31,9 @@ impl Default for Resources {
 }
 
 impl Resources {
+    /// What [`awaited`](Self::awaited) calls memory.
+    pub const MEMORY: &str = "memory";
+
     /// Whether `need` fits into what is free here.
     pub fn holds(&self, need: &Resources) -> bool {
         self.lacking(need).is_none()
@@ -47,11 +52,7 @@ impl Resources {
         if let (Some(want), Some(have)) = (need.memory_bytes, self.memory_bytes)
             && want > have
         {
-            return Some(shortage(
-                "bytes of memory",
-                want.to_string(),
-                have.to_string(),
-            ));
+            return Some(shortage("of memory", size(want), size(have)));
         }
         need.others.iter().find_map(|(name, want)| {
             let have = self.others.get(name).copied().unwrap_or(0);
@@ -71,7 +72,7 @@ impl Resources {
         if let (Some(want), Some(have)) = (need.memory_bytes, self.memory_bytes)
             && want > have
         {
-            return Some("memory".to_string());
+            return Some(Resources::MEMORY.to_string());
         }
         let lacks = |(name, want): &(&Arc<str>, &u32)| {
             **want > self.others.get(*name).copied().unwrap_or(0)

@@ -9,6 +9,7 @@ impl Node {
     /// Asserts all invariants; linear in what is placed.
     pub fn check_all(&self) {
         let mut free = self.capacity.resources.clone();
+        self.loan.take_from(&mut free);
         let mut threads = 0;
         for (attempt, placed) in &self.placed {
             match placed.slot {

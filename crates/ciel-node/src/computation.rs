@@ -53,6 +53,10 @@ impl Node {
                 None => passed.push(ready),
             }
         }
+        if !lets_go {
+            passed.retain(|ready| !self.refuses(ready, actions));
+            self.share_memory(now, &passed, actions);
+        }
         for ready in passed {
             self.enqueue(ready);
         }

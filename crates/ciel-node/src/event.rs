@@ -146,6 +146,14 @@ pub enum Event {
         /// The worker.
         worker: WorkerKey,
     },
+    /// The store takes at most so many bytes of memory from now on: the answer to
+    /// [`Action::ShrinkStore`], when it can give back no more at present.
+    StoreShrank {
+        /// All that it may take.
+        bytes: u64,
+    },
+    /// What the store could not give back it perhaps can by now.
+    StoreFreed,
     /// Time passed; see [`next_deadline`](crate::Node::next_deadline).
     Ticked,
 }
@@ -197,6 +205,17 @@ pub enum Action {
     ContinuationLost {
         /// The task.
         task: TaskKey,
+    },
+    /// A task waits for memory that the store has: it is to take no more than so many bytes, and to
+    /// say when it does, or when it can give back no more.
+    ShrinkStore {
+        /// All that it is to take.
+        bytes: u64,
+    },
+    /// The store may take so many bytes of memory from now on.
+    GrowStore {
+        /// All that it may take.
+        bytes: u64,
     },
 }
 

@@ -136,6 +136,7 @@ impl Node {
         }
         let lent = self.lent.remove(&next);
         let placed = self.placed.remove(&attempt);
+        self.loan.retry();
         let mut placed = placed.expect("only a placed task is followed");
         let wanted = lent.map_or(0, |lent| lent.ready.need.resources.millicores);
         if placed.resources.millicores == 0 && wanted <= self.free.millicores {

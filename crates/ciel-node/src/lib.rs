@@ -10,6 +10,8 @@ mod check;
 mod computation;
 mod event;
 mod lending;
+mod loan;
+mod memory;
 mod need;
 mod node;
 mod pool;

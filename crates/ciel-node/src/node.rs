@@ -8,6 +8,7 @@ use ciel_model::{Class, KeyMap, Micros, OrderLabel, Resources, TaskKey};
 use crate::attempts::Attempts;
 use crate::event::{Action, AttemptKey, Event, Kept, Slot, WorkerKey};
 use crate::lending::Lent;
+use crate::loan::Loan;
 use crate::need::{Need, Needs};
 use crate::pool::Pools;
 use crate::queue::{Entry, Lane};
@@ -85,6 +86,8 @@ pub struct Node {
     /// When waiting for its worker has taken a strand as long as a replay would.
     pub(crate) deadline: Option<Micros>,
     pub(crate) pools: Pools,
+    /// The part of the memory that the store has.
+    pub(crate) loan: Loan,
     /// The last round found a place for all that could have one, and nothing has changed since.
     settled: bool,
 }
@@ -109,6 +112,7 @@ impl Node {
             settled: false,
             deadline: None,
             pools: Pools::new(slots),
+            loan: Loan::default(),
             capacity,
         }
     }
@@ -255,6 +259,8 @@ impl Node {
             } => self.pools.on_caches(worker, held, &dropped),
             Event::WorkerRetired { worker } => self.pools.on_retired(worker, actions),
             Event::WorkerGone { worker } => self.on_worker_gone(worker, actions),
+            Event::StoreShrank { bytes } => self.on_store_shrank(bytes),
+            Event::StoreFreed => self.loan.retry(),
             Event::Ticked => {}
         }
     }
@@ -370,6 +376,7 @@ impl Node {
         let Some(Placed { slot, resources }) = self.placed.remove(&attempt) else {
             return;
         };
+        self.loan.retry();
         match slot {
             Slot::Thread => self.threads_busy -= 1,
             Slot::Process => self.free.give_back(&resources),
@@ -390,6 +397,7 @@ impl Node {
 
     fn on_task_forgotten(&mut self, task: TaskKey, actions: &mut Vec<Action>) {
         if let Some(worker) = self.pools.home(task) {
+            self.loan.retry();
             actions.push(Action::DropParked {
                 worker,
                 task,
@@ -402,6 +410,7 @@ impl Node {
 
     fn on_worker_gone(&mut self, worker: WorkerKey, actions: &mut Vec<Action>) {
         self.take_back(worker);
+        self.loan.retry();
         let (lost, held) = self.pools.on_gone(worker);
         for entry in held {
             self.computation.push(entry, true);

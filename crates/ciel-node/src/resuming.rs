@@ -93,7 +93,7 @@ impl Node {
         waits
     }
 
-    fn set_deadline(&mut self, at: Micros) {
+    pub(crate) fn set_deadline(&mut self, at: Micros) {
         let earlier = self.deadline.map_or(at, |deadline| deadline.min(at));
         self.deadline = Some(earlier);
     }

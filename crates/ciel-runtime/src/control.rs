@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ciel_graph::{Situation, TaskView};
-use ciel_model::{AttemptNumber, Label, TaskKey};
+use ciel_model::words::size;
+use ciel_model::{AttemptNumber, Label, Resources, TaskKey};
 use ciel_node::{AttemptKey, Slot};
 use ciel_ordered::Sink;
 use ciel_view::limits::LIVE_TASKS_MAX;
@@ -36,6 +37,9 @@ const TASKS_AT_ONCE: usize = 16;
 
 /// Marks of the serial order that are passed in one hold of the lock.
 const MARKS_AT_ONCE: usize = 1_024;
+
+/// Tasks that are named because they have memory for which another one waits.
+const NAMED_HOLDERS_MAX: usize = 4;
 
 /// Milliseconds that readers may take at the end of a run for the events so far.
 const FAREWELL_MS: u64 = 500;
@@ -316,8 +320,33 @@ fn missing_slot(core: &Core, attempt: AttemptKey, view: &TaskView) -> String {
     if let Some(before) = before.and_then(|task| core.graph().view(task)) {
         return format!("its worker process, which runs {}", before.label);
     }
-    let lacking = node.waits_for(attempt, &view.options.resources);
-    lacking.unwrap_or_else(|| "its turn".to_string())
+    let need = &view.options.resources;
+    match (node.waits_for(attempt, need), need.memory_bytes) {
+        (Some(lacking), Some(wanted)) if lacking == Resources::MEMORY => memory(core, wanted),
+        (lacking, _) => lacking.unwrap_or_else(|| "its turn".to_string()),
+    }
+}
+
+/// How much memory a task waits for, of how much, and who has it.
+fn memory(core: &Core, wanted: u64) -> String {
+    let node = core.engine().node();
+    let all = node.capacity().resources.memory_bytes.unwrap_or_default();
+    let holders = node.memory_holders().into_iter().take(NAMED_HOLDERS_MAX);
+    let named = holders.filter_map(|(attempt, bytes)| {
+        let view = core.graph().view(attempt.task)?;
+        Some(format!("{} has {}", view.label, size(bytes)))
+    });
+    let lent = Some(node.lent_to_store()).filter(|lent| *lent > 0);
+    let of_store = lent.map(|lent| {
+        let gives_back = match node.awaits_store() {
+            true => ", which are being written back",
+            false => "",
+        };
+        format!("results have {}{gives_back}", size(lent))
+    });
+    let has: Vec<String> = named.chain(of_store).collect();
+    let (wanted, all) = (size(wanted), size(all));
+    format!("{wanted} of {all} of memory: {}", has.join(", "))
 }
 
 fn running(core: &Core, engine: &Engine, view: &TaskView, since: u64) -> String {

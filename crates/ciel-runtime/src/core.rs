@@ -278,6 +278,8 @@ impl Core {
             },
             Effect::Compare(comparison) => Order::Compare(comparison),
             Effect::DropObject(name) => Order::DropObject(name),
+            Effect::ShrinkStore { bytes } => Order::ShrinkStore(bytes),
+            Effect::GrowStore { bytes } => Order::GrowStore(bytes),
             Effect::ReplyLate { .. } | Effect::SendStarts { .. } => {
                 unreachable!("the home is in this process, so it replies at once")
             }

@@ -25,7 +25,7 @@ use crate::room_watch::RoomWatch;
 use crate::spawning::{ProcessEvent, Spawning};
 use crate::watchdog::Watchdog;
 use crate::workers::Workers;
-use crate::{control, exports, objects, processes, room, second_runs};
+use crate::{control, exports, memory, objects, processes, room, second_runs};
 
 /// Orders that are performed together with a first one before anything else is looked at.
 const FURTHER_ORDERS_MAX: usize = 64;
@@ -102,6 +102,7 @@ impl IoThread {
         let mut looks = Looks::new();
         let journal = self.engine.journal.as_ref();
         let mut removals = Removals::of(journal.map(Journal::folder));
+        let mut unmapped = Removals::of_mappings(self.engine.folder.objects());
         let mut over = false;
         while !(over && (self.is_stalled || self.engine.lock().engine().is_quiet())) {
             let deadline = [self.deadline, self.job_deadline]
@@ -120,6 +121,7 @@ impl IoThread {
                 },
                 () = until(deadline) => self.on_deadline(),
                 () = removals.next() => looks.resume(),
+                () = unmapped.next() => memory::settle(&self.engine),
                 () = looks.due() => {
                     self.look();
                     over |= self.watch();
@@ -198,6 +200,8 @@ impl IoThread {
             } => self.workers.drop_parked(worker, task, moves),
             Order::Compare(comparison) => second_runs::compare_later(&self.engine, &comparison),
             Order::DropObject(name) => self.drop_object(name),
+            Order::ShrinkStore(bytes) => memory::shrink(&self.engine, bytes),
+            Order::GrowStore(bytes) => self.engine.folder.objects().grow_memory(bytes),
             Order::JournalFailed => self.on_journal_failed(),
             Order::WriteHistory => self.engine.write_history(),
             Order::Rearm => self.rearm(),

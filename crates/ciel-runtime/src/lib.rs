@@ -46,6 +46,7 @@ mod largest;
 mod layout;
 mod looks;
 mod lost;
+mod memory;
 mod moments;
 mod objects;
 mod observer;

@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
+use ciel_store::FileObjects;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Interval, MissedTickBehavior};
@@ -77,7 +78,7 @@ impl Looks {
     }
 }
 
-/// Tells of removals from the journal's folder.
+/// Tells of removals from the journal's folder, or from memory.
 pub(crate) struct Removals(Option<AsyncFd<OwnedFd>>);
 
 impl Removals {
@@ -87,6 +88,13 @@ impl Removals {
             let told = ciel_store::watch_removals(folder)?;
             watched(told.as_fd(), Interest::READABLE)
         });
+        Removals(told.and_then(Result::ok))
+    }
+
+    /// Those of what is mapped of objects that are not in memory any more.
+    pub(crate) fn of_mappings(objects: &FileObjects) -> Removals {
+        let told = objects.watch_memory();
+        let told = told.map(|told| watched(told?.as_fd(), Interest::READABLE));
         Removals(told.and_then(Result::ok))
     }
 

@@ -49,6 +49,10 @@ pub(crate) enum Order {
     Compare(Box<Comparison>),
     /// A file of the store can go.
     DropObject(ciel_model::Name),
+    /// Have objects take at most so many bytes of memory.
+    ShrinkStore(u64),
+    /// Objects may take so many bytes of memory.
+    GrowStore(u64),
     /// Enough has happened to be written into history and trace.
     WriteHistory,
     /// A deadline may have changed, or all slots are free.

@@ -13,7 +13,7 @@ use ciel_graph::{Counts, Event};
 use ciel_model::{Descriptor, Failure, Name, Resources};
 use ciel_node::{Capacity, Node};
 use ciel_spawner::Cookie;
-use ciel_store::{RunEntry, SharedIdleCores, StateFolder};
+use ciel_store::{RunEntry, RunFolder, SharedIdleCores, StateFolder};
 use ciel_view::records::{RunRecord, StoreRecord};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
@@ -108,7 +108,7 @@ pub fn run(
     };
     tell_of_recovery(&*observer, &id, &begun);
     let (is_new, state) = (begun.is_new, begun.state);
-    let mut core = new_core(&settings, state, orders, kept.clone());
+    let mut core = new_core(&settings, state, orders, kept.clone(), &folder);
     if settings.trace.is_some() {
         core.state_mut().watch(true);
     }
@@ -237,13 +237,14 @@ fn new_core(
     state: Coordinator,
     orders: UnboundedSender<Order>,
     kept: kept_queue::Sender,
+    folder: &RunFolder,
 ) -> Core {
     let cores = settings.usable_cores();
     let others = settings.resources.iter();
     let others = others.map(|(name, amount)| (name.as_str().into(), *amount));
     let resources = Resources {
         millicores: cores.saturating_mul(1000),
-        memory_bytes: machine_memory(),
+        memory_bytes: Some(machine_memory()),
         others: others.collect(),
     };
     let capacity = Capacity {
@@ -251,7 +252,7 @@ fn new_core(
         threads: settings.script_threads(),
         serial: settings.serial,
     };
-    let mut core = Core::new(state, Node::new(capacity), orders, kept);
+    let mut core = Core::new(state, sharing(capacity, folder), orders, kept);
     if let Some(bound_bytes) = settings.output_bound() {
         core.bound_output(bound_bytes);
     }
@@ -275,10 +276,20 @@ fn run_record(settings: &Settings, id: &str) -> RunRecord {
     }
 }
 
-/// Bytes of memory of this machine, if the system reports them.
-fn machine_memory() -> Option<u64> {
+/// Bytes of memory of this machine, or those of them that its control group allows this process.
+fn machine_memory() -> u64 {
     let info = rustix::system::sysinfo();
-    Some(info.totalram * u64::from(info.mem_unit))
+    let all = info.totalram * u64::from(info.mem_unit);
+    ciel_store::group_memory().map_or(all, |allowed| allowed.min(all))
+}
+
+/// A node with that capacity, which shares its memory with the objects of the run.
+fn sharing(capacity: Capacity, folder: &RunFolder) -> Node {
+    let objects = folder.objects();
+    let used = objects.memory_use();
+    let node = Node::new(capacity).share_with_store(used.limit.max(used.present));
+    objects.grow_memory(node.lent_to_store());
+    node
 }
 
 /// The task that everything begins with, in a run that is recorded or not.

@@ -26,6 +26,8 @@ pub(crate) fn store_record(engine: &Engine) -> StoreRecord {
         memory_bytes: memory.present,
         memory_peak_bytes: memory.peak,
         memory_limit_bytes: memory.limit,
+        mapped_bytes: memory.mapped,
+        written_back_bytes: memory.written_back,
         kinds: Kind::ALL
             .iter()
             .filter_map(|kind| of(&counts, *kind))

@@ -132,6 +132,8 @@ impl World<'_> {
                 // Which attempts fail depends on how many there were; what is given does not.
                 assert!(comparison.failure.is_some(), "{comparison:?}");
             }
+            Effect::ShrinkStore { bytes } => self.shrink_store(bytes),
+            Effect::GrowStore { bytes } => self.grow_store(bytes),
             Effect::DropObject(_) | Effect::DeadlineMoved => {}
         }
     }

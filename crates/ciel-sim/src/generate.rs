@@ -107,6 +107,7 @@ pub fn scenario(seed: u64) -> Scenario {
         held_bytes: None,
         children_max: None,
         scarce: None,
+        memory: None,
         tasks,
         faults,
         expectations: Vec::new(),

@@ -33,6 +33,8 @@ pub struct Shown {
     pub told: Told,
     /// How often the engine was lost.
     pub crashes: u64,
+    /// How often the store was asked for memory, and how often it could not give back enough.
+    pub memory: [u64; 2],
     /// How often a strand resumed from a checkpoint.
     pub restored: u64,
     /// How often a worker began a prefetched start.
@@ -89,6 +91,7 @@ fn show_at_sites(scenario: &Scenario) -> (Shown, SitesMet) {
         output: world.output.clone(),
         told: world.told(),
         crashes: met.killed + met.fenced,
+        memory: [0, 0],
         restored: met.restored,
         followed: met.followed,
         streams: [0, 0],
@@ -128,6 +131,7 @@ fn show(scenario: &Scenario) -> Shown {
         output: world.output.clone(),
         told: world.told(),
         crashes: world.crashes,
+        memory: [world.store.requests, world.store.refusals],
         restored: world.restored,
         handed_over: world.handed_over(),
         followed: world.followed,

@@ -51,6 +51,7 @@ impl FromStr for Scenario {
             held_bytes: None,
             children_max: None,
             scarce: None,
+            memory: None,
             tasks: Vec::new(),
             faults: Vec::new(),
             expectations: Vec::new(),
@@ -84,6 +85,7 @@ fn read_line(scenario: &mut Scenario, line: &str) -> Option<()> {
         "stragglers" => scenario.stragglers = true,
         "held-bytes" => scenario.held_bytes = Some(rest.parse().ok()?),
         "children-max" => scenario.children_max = Some(rest.parse().ok()?),
+        "memory" => scenario.memory = Some(rest.parse().ok()?),
         "scarce" => scenario.scarce = Some(rest.parse().ok()?),
         "task" => {
             let task = read_task(&scenario.tasks, rest)?;
@@ -237,6 +239,9 @@ impl fmt::Display for Scenario {
         }
         if let Some(events) = self.scarce {
             writeln!(f, "scarce {events}")?;
+        }
+        if let Some(bytes) = self.memory {
+            writeln!(f, "memory {bytes}")?;
         }
         for (index, task) in self.tasks.iter().enumerate() {
             let acts: Vec<String> = task.acts.iter().map(write_act).collect();

@@ -214,6 +214,9 @@ pub struct Scenario {
     pub children_max: Option<u32>,
     /// Room on the disk is scarce in turns of so many events, and always for 0.
     pub scarce: Option<u64>,
+    /// The machine has 100 bytes of memory, of which the store may have so many, and most tasks
+    /// declare some.
+    pub memory: Option<u64>,
     /// The program.
     pub tasks: Vec<Definition>,
     /// Faults, by time in microseconds.

@@ -18,6 +18,7 @@ use ciel_model::{
 };
 
 use crate::in_place::{self, Calls, Known, Local};
+use crate::memory::declared;
 use crate::program::{Act, CAUGHT, Definition, Kind, Needs, Scenario, saw, start_of};
 use crate::taken::Taken;
 
@@ -532,7 +533,7 @@ pub fn descriptor(
             ..Streams::default()
         }
         .into(),
-        options: Arc::new(options(task)),
+        options: Arc::new(options(task, declared(scenario, definition))),
         site: Site::default(),
         purity: purity(task),
         replayable: task.replayable,
@@ -561,10 +562,11 @@ fn purity(task: &Definition) -> Purity {
     }
 }
 
-fn options(task: &Definition) -> Options {
+fn options(task: &Definition, memory_bytes: Option<u64>) -> Options {
     Options {
         resources: Resources {
             millicores: task.cores * 1000,
+            memory_bytes,
             ..Resources::default()
         },
         retries: task.retries,

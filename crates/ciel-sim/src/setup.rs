@@ -8,6 +8,7 @@ use ciel_graph::Policy;
 use ciel_model::Resources;
 use ciel_node::{Capacity, Node, WorkerKey};
 
+use crate::memory::MEMORY_BYTES;
 use crate::program::Scenario;
 
 /// Microseconds for which a task runs at least before it may be a straggler.
@@ -18,7 +19,9 @@ pub(crate) const BUDGET_BYTES: u64 = 100;
 
 /// The engine of a scenario with that state, in which nothing runs.
 pub(crate) fn engine_of(scenario: &Scenario, coordinator: Coordinator) -> Engine {
-    let mut engine = Engine::new(coordinator, Node::new(capacity_of(scenario)));
+    let node = Node::new(capacity_of(scenario));
+    let node = node.share_with_store(scenario.memory.unwrap_or_default());
+    let mut engine = Engine::new(coordinator, node);
     if let Some(bound_bytes) = scenario.held_bytes {
         engine.bound_output(bound_bytes);
     }
@@ -50,6 +53,7 @@ pub(crate) fn ready(scenario: &Scenario, worker: WorkerKey) -> Event {
 pub(crate) fn capacity_of(scenario: &Scenario) -> Capacity {
     let resources = Resources {
         millicores: scenario.slots * 1000,
+        memory_bytes: scenario.memory.map(|_| MEMORY_BYTES),
         ..Resources::default()
     };
     Capacity {

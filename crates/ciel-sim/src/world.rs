@@ -19,6 +19,7 @@ use crate::begun::spawns_begun;
 use crate::copies::Copies;
 use crate::entry::{CHECKPOINT, end_of, may_compact};
 use crate::kept::{Attempts, Note, Saved};
+use crate::memory::Store;
 use crate::open_streams::Streams;
 use crate::program::{Kind, Scenario};
 use crate::random::Random;
@@ -50,6 +51,8 @@ pub(crate) enum Happening {
     LookedUp(AttemptKey),
     Tick,
     Frontier,
+    StoreShrank,
+    StoreFreed,
     Fault(usize),
 }
 
@@ -107,6 +110,7 @@ pub struct World<'a> {
     pub(crate) kept: Saved,
     pub(crate) trace: Trace,
     pub(crate) room: Room,
+    pub(crate) store: Store,
     heap: BinaryHeap<Reverse<(u64, u64, Happening)>>,
     sequence: u64,
     ticks_at: Option<u64>,
@@ -166,6 +170,7 @@ impl<'a> World<'a> {
             kept,
             trace: Trace::new(keeps_trace),
             room: Room::default(),
+            store: Store::new(scenario.seed),
             heap: BinaryHeap::new(),
             sequence: 0,
             ticks_at: None,
@@ -277,6 +282,7 @@ impl<'a> World<'a> {
     pub(crate) fn forget_happenings(&mut self) {
         self.ticks_at = None;
         self.room = Room::default();
+        self.store.forget();
         let outside = |happening: &Happening| matches!(happening, Happening::Fault(_));
         self.heap
             .retain(|Reverse((_, _, happening))| outside(happening));
@@ -294,6 +300,8 @@ impl<'a> World<'a> {
             }
             Happening::Tick => self.submit(Event::Ticked),
             Happening::Frontier => self.look_at_frontier(),
+            Happening::StoreShrank => self.give_memory_back(),
+            Happening::StoreFreed => self.submit(Event::StoreFreed),
             Happening::Fault(index) => self.strike(self.scenario.faults[index].1),
         }
         if let Some(at) = self.engine.next_deadline()

@@ -99,6 +99,36 @@ fn random_scenarios_with_bounded_children_agree_with_the_serial_program_and_end(
     assert!(paused > 500 && crashes > 25, "{told}");
 }
 
+/// Bytes that the store may have of the memory, in turn.
+const LOANS_BYTES: [u64; 4] = [100, 60, 150, 1];
+
+/// Most tasks declare memory that the store has, which gives it back late, and sometimes not enough
+/// at once. That all is given once is an invariant of the node; workers and engines die in the
+/// middle.
+#[test]
+fn random_scenarios_in_which_tasks_wait_for_memory_of_the_store_end_as_the_serial_program() {
+    let (mut asked, mut kept, mut crashes) = (0, 0, 0);
+    for seed in 0..SEEDS / 2 {
+        let mut scenario = scenario(seed);
+        scenario.memory = Some(LOANS_BYTES[seed as usize / 2 % LOANS_BYTES.len()]);
+        match run(&scenario) {
+            Ok(shown) => {
+                asked += shown.memory[0];
+                kept += shown.memory[1];
+                crashes += shown.crashes;
+            }
+            Err(_) => {
+                let least = shrink(&scenario);
+                let told = run(&least).unwrap_err();
+                panic!("seed {seed}: {}\n\n{least}", told.0);
+            }
+        }
+    }
+    let told = format!("{asked} requests, {kept} not fulfilled, {crashes} crashes");
+    println!("{} scenarios: {told}", SEEDS / 2);
+    assert!(asked > 500 && kept > 100 && crashes > 50, "{told}");
+}
+
 /// Every level of a recursion spawns more children than the bound, and so does each of these: all
 /// levels but the innermost are paused, and it ends.
 #[test]

@@ -23,6 +23,8 @@ pub(crate) struct Content {
     pub(crate) is_verified: bool,
     /// Whether the file is in the folder that is in memory.
     pub(crate) in_memory: bool,
+    /// Whether it was there once: a link to the file is in its place, for whoever knows that path.
+    pub(crate) was_in_memory: bool,
     /// Which file it was and when it was last written to, if that is known for sure.
     pub(crate) stamp: Option<Stamp>,
 }
@@ -45,6 +47,11 @@ impl Stamp {
             written_ns: stat.st_mtime_nsec as i64,
         }
     }
+
+    /// When it was last written to, in seconds and nanoseconds.
+    pub(crate) fn written(&self) -> (i64, i64) {
+        (self.written_s, self.written_ns)
+    }
 }
 
 impl Content {
@@ -56,6 +63,7 @@ impl Content {
             digest,
             is_verified: true,
             in_memory: false,
+            was_in_memory: false,
             stamp: None,
         }
     }
@@ -68,6 +76,7 @@ impl Content {
             digest,
             is_verified: digest.is_none(),
             in_memory: false,
+            was_in_memory: false,
             stamp: None,
         }
     }

@@ -237,6 +237,24 @@ impl Directory {
         }
     }
 
+    /// Makes a symbolic link that takes the place of a file in another directory; the file has the
+    /// name of the link then.
+    pub(crate) fn exchange_for_link(
+        &self,
+        link: &str,
+        target: &Path,
+        (other, name): (&Directory, &str),
+    ) -> Result<(), StoreError> {
+        fs::symlinkat(target, &self.handle, link)
+            .map_err(|errno| self.failure("make", link, errno))?;
+        let flags = RenameFlags::EXCHANGE;
+        fs::renameat_with(&self.handle, link, &other.handle, name, flags).map_err(|errno| {
+            // It was refused already; a link that cannot be removed goes with the folder.
+            let _ = self.remove_file(link);
+            other.failure("replace", name, errno)
+        })
+    }
+
     /// Moves a file over whatever file has the new name.
     pub(crate) fn replace(&self, name: &str, new_name: &str) -> Result<(), StoreError> {
         fs::renameat(&self.handle, name, &self.handle, new_name)

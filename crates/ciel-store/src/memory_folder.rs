@@ -7,6 +7,9 @@
 //! `scratch`.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
@@ -18,12 +21,17 @@ use rustix::process::geteuid;
 use crate::directory::Directory;
 use crate::disk;
 use crate::error::StoreError;
+use crate::lease;
+use crate::removals::watch_closing;
 
 /// Where file systems in memory are found.
 const MEMORY: &str = "/dev/shm";
 /// The number by which the kernel tells such a file system.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 const OWNER_NAME: &str = "run";
+
+/// Files that have left and are kept open, at most; those beyond are not counted.
+const LEFT_MAX: usize = 256;
 
 /// How much of a store is in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,6 +42,10 @@ pub struct MemoryUse {
     pub peak: u64,
     /// Bytes that may be there.
     pub limit: u64,
+    /// Bytes beside these that nobody can name here any more, and that somebody still has mapped.
+    pub mapped: u64,
+    /// Bytes that were written back to the disk so far.
+    pub written_back: u64,
 }
 
 impl MemoryUse {
@@ -48,14 +60,42 @@ impl MemoryUse {
 pub(crate) struct MemoryFolder {
     pub(crate) objects: Directory,
     pub(crate) scratch: Directory,
+    /// Files that are objects here no more, while somebody has them open or mapped.
+    left: Directory,
     used: Mutex<Used>,
 }
 
 #[derive(Debug, Default)]
 struct Used {
     counts: MemoryUse,
+    /// Bytes that may be here now, of those of the limit.
+    allowed: u64,
     /// Bytes that files being written may take, by their names.
     reserved: HashMap<String, u64>,
+    left: Vec<Left>,
+    /// Names of files that have left so far.
+    names: u64,
+}
+
+/// A file that somebody has open or mapped.
+#[derive(Debug)]
+struct Left {
+    name: String,
+    length: u64,
+    /// Kept open, since to close a file is what the system tells.
+    file: File,
+}
+
+impl Used {
+    fn new_name(&mut self) -> String {
+        self.names += 1;
+        self.names.to_string()
+    }
+
+    fn in_use(&self) -> u64 {
+        let reserved: u64 = self.reserved.values().sum();
+        self.counts.present + self.counts.mapped + reserved
+    }
 }
 
 impl MemoryFolder {
@@ -73,11 +113,13 @@ impl MemoryFolder {
                 limit,
                 ..MemoryUse::default()
             },
-            reserved: HashMap::new(),
+            allowed: limit,
+            ..Used::default()
         };
         Some(MemoryFolder {
             objects: folder.inner_or_new("objects").ok()?,
             scratch: folder.inner_or_new("scratch").ok()?,
+            left: folder.inner_or_new("left").ok()?,
             used: Mutex::new(used),
         })
     }
@@ -85,14 +127,17 @@ impl MemoryFolder {
     /// Makes an empty file that so many bytes will be written to, if they fit.
     pub(crate) fn reserve(&self, name: &str, length: u64) -> bool {
         let mut used = self.used();
+        let fits = |used: &Used| used.in_use().saturating_add(length) <= used.allowed;
+        if !fits(&used) {
+            self.settle_left(&mut used);
+        }
         let waiting: u64 = used.reserved.values().sum();
         let wanted = waiting.saturating_add(length);
-        let fits = used.counts.present.saturating_add(wanted) <= used.counts.limit;
         let has_room = || {
             fstatvfs(self.scratch.handle())
                 .is_ok_and(|found| found.f_bavail.saturating_mul(found.f_frsize) > wanted)
         };
-        if !fits || !has_room() || self.scratch.make_file(name).is_err() {
+        if !fits(&used) || !has_room() || self.scratch.make_file(name).is_err() {
             return false;
         }
         used.reserved.insert(name.to_owned(), length);
@@ -123,10 +168,95 @@ impl MemoryFolder {
         self.used().counts.add(length);
     }
 
-    /// An object is here no more.
-    pub(crate) fn subtract(&self, length: u64) {
-        let counts = &mut self.used().counts;
-        counts.present = counts.present.saturating_sub(length);
+    /// The file of an object can go. It counts as long as somebody has it open or mapped.
+    pub(crate) fn leave(&self, name: &str, length: u64) -> Result<(), StoreError> {
+        let mut used = self.used();
+        used.counts.present = used.counts.present.saturating_sub(length);
+        let file = self.objects.open_file(name);
+        let Some(file) = file.ok().filter(|file| lease::is_used(file)) else {
+            return self.objects.remove_file(name);
+        };
+        let apart = used.new_name();
+        match self.objects.move_to(name, &self.left, &apart) {
+            Ok(true) => self.keep_left(&mut used, apart, length, file),
+            Ok(false) | Err(_) => self.objects.remove_file(name)?,
+        }
+        Ok(())
+    }
+
+    /// The file of an object is on the disk, too, and a link takes its place here.
+    pub(crate) fn replace_by_link(
+        &self,
+        name: &str,
+        target: &Path,
+        (file, length): (File, u64),
+    ) -> Result<(), StoreError> {
+        let mut used = self.used();
+        let apart = used.new_name();
+        let place = (&self.objects, name);
+        self.left.exchange_for_link(&apart, target, place)?;
+        used.counts.present = used.counts.present.saturating_sub(length);
+        used.counts.written_back += length;
+        self.keep_left(&mut used, apart, length, file);
+        Ok(())
+    }
+
+    fn keep_left(&self, used: &mut Used, name: String, length: u64, file: File) {
+        if used.left.len() >= LEFT_MAX {
+            // It is gone with its last reader, and counts no more.
+            let _ = self.left.remove_file(&name);
+            return;
+        }
+        used.counts.mapped += length;
+        used.left.push(Left { name, length, file });
+        self.settle_left(used);
+    }
+
+    /// Removes files that have left and that nobody has open or mapped any more; how many bytes.
+    pub(crate) fn settle(&self) -> u64 {
+        self.settle_left(&mut self.used())
+    }
+
+    fn settle_left(&self, used: &mut Used) -> u64 {
+        let mut freed = 0;
+        used.left.retain(|left| {
+            let is_used = lease::is_used(&left.file);
+            if !is_used {
+                freed += left.length;
+                // What cannot be removed now goes with the folder.
+                let _ = self.left.remove_file(&left.name);
+            }
+            is_used
+        });
+        used.counts.mapped -= freed;
+        freed
+    }
+
+    /// From now on so many bytes may be here, of those of the limit; whether more are.
+    pub(crate) fn allow(&self, bytes: u64) -> bool {
+        let mut used = self.used();
+        used.allowed = bytes.min(used.counts.limit);
+        used.in_use() > bytes
+    }
+
+    /// Bytes that are here, are being written here, or are still mapped.
+    pub(crate) fn in_use(&self) -> u64 {
+        self.used().in_use()
+    }
+
+    /// Tells when a file that has left is closed.
+    pub(crate) fn watch_left(&self) -> io::Result<OwnedFd> {
+        watch_closing(self.left.path())
+    }
+
+    /// Removes what an earlier process of the run was writing, or had mapped.
+    pub(crate) fn clear(&self) -> Result<(), StoreError> {
+        for folder in [&self.scratch, &self.left] {
+            for name in folder.names()? {
+                folder.remove_all(&name)?;
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn counts(&self) -> MemoryUse {

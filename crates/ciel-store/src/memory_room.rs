@@ -1,7 +1,7 @@
-//! How many bytes of objects may be in memory if nobody says it.
+//! How many bytes of objects may be in memory if nobody says it, and how many processes may have.
 //!
-//! It reads what the machine and the control groups of this process leave. Pure but for `read`.
-//! Read next: `memory_folder`.
+//! It reads what the machine and the control groups of this process allow and leave. Pure but for
+//! `read`. Read next: `memory_folder`.
 
 use std::fs;
 
@@ -15,6 +15,16 @@ pub fn default_memory() -> u64 {
     let left_by_groups = groups.lines().filter_map(left_by_group);
     let machine = available(&read("/proc/meminfo"));
     left_by_groups.chain([machine]).min().unwrap_or_default() / SHARE
+}
+
+/// The least that a control group of this process allows its processes, in bytes; none without a
+/// limit.
+pub fn group_memory() -> Option<u64> {
+    let groups = read("/proc/self/cgroup");
+    let files = groups.lines().filter_map(files_of_group).flatten();
+    files
+        .filter_map(|(limit, _)| read(&limit).trim().parse().ok())
+        .min()
 }
 
 fn read(path: &str) -> String {

@@ -33,7 +33,7 @@ use crate::values::{Location, LostObject, Object, ObjectName, Place};
 pub struct FileObjects {
     pub(crate) directory: Directory,
     memory: OnceLock<Arc<MemoryFolder>>,
-    scratch: Arc<Scratch>,
+    pub(crate) scratch: Arc<Scratch>,
     pub(crate) budget: Arc<Budget>,
     /// For a later process of the run, if there may be one.
     pub(crate) digests: Arc<Digests>,
@@ -108,7 +108,11 @@ impl FileObjects {
     }
 
     /// The file of an object, after a check that it exists and has its length, and its stamp.
-    fn file_of(&self, name: ObjectName, content: Content) -> Result<(File, Stamp), StoreError> {
+    pub(crate) fn file_of(
+        &self,
+        name: ObjectName,
+        content: Content,
+    ) -> Result<(File, Stamp), StoreError> {
         let expected = content.length;
         let damaged = |found| StoreError::DamagedObject {
             name,
@@ -140,7 +144,7 @@ impl FileObjects {
 
     /// Discards an object whose bytes have changed, so that the next process of the run finds it
     /// missing. Without a digest nobody can tell that they have not.
-    fn compare(
+    pub(crate) fn compare(
         &self,
         name: ObjectName,
         (file, stamp): (&File, Stamp),
@@ -179,7 +183,7 @@ impl FileObjects {
         self.directory.system("read", &name.to_string(), source)
     }
 
-    fn content(&self, name: ObjectName) -> Result<Content, StoreError> {
+    pub(crate) fn content(&self, name: ObjectName) -> Result<Content, StoreError> {
         let content = self.contents().get(&name).copied();
         content.ok_or(StoreError::UnknownObject { name })
     }
@@ -386,11 +390,16 @@ impl ObjectStore for FileObjects {
             return Ok(false);
         };
         self.budget.release(content.kind, content.length);
-        if let Some(memory) = self.memory().filter(|_| content.in_memory) {
-            memory.subtract(content.length);
+        let file = name.to_string();
+        if let Some(memory) = self.memory() {
+            if content.in_memory {
+                return memory.leave(&file, content.length).map(|()| true);
+            }
+            if content.was_in_memory {
+                memory.objects.remove_file(&file)?;
+            }
         }
-        self.directory_for(content.in_memory)
-            .remove_file(&name.to_string())?;
+        self.directory.remove_file(&file)?;
         Ok(true)
     }
 }

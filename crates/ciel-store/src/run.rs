@@ -296,10 +296,7 @@ impl RunFolder {
         };
         self.objects.use_memory(memory.clone());
         self.scratch.use_memory(memory.clone());
-        for name in memory.scratch.names()? {
-            memory.scratch.remove_all(&name)?;
-        }
-        Ok(())
+        memory.clear()
     }
 
     /// Bytes that the run takes on the disk: objects without those in memory and those that are

@@ -5,12 +5,12 @@
 //! file is used again only if nobody can write to it any more, not even a process that its command
 //! has left behind. It does not know what the files are for. Read first: `scratch`.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Mutex;
 
 use rustix::fs::{FileType, Mode, OFlags, RenameFlags, Stat};
 
 use crate::directory::Directory;
+use crate::lease::is_alone;
 
 /// Files that wait, at most.
 const SPARES_MAX: usize = 64;
@@ -21,9 +21,6 @@ const BYTES_MAX: i64 = 64 << 10;
 /// A mode that a program gives a file for its own user; whoever may read it does not matter.
 const OWN: u32 = 0o600;
 const OWN_OR_RUN: u32 = 0o7711;
-
-/// `F_SETSIG` of Linux, which `libc` does not name.
-const SET_SIGNAL: libc::c_int = 10;
 
 /// The files of a folder that wait.
 #[derive(Debug, Default)]
@@ -92,20 +89,6 @@ fn is_usual(found: &Stat) -> bool {
         && found.st_mode & OWN_OR_RUN == OWN
         && found.st_nlink == 1
         && found.st_size <= BYTES_MAX
-}
-
-/// Whether no other descriptor of that file is open, and no mapping: the system gives a lease for
-/// writing only then. It goes with the descriptor.
-fn is_alone(file: &OwnedFd) -> bool {
-    // Whoever opens the file meanwhile waits until the lease is gone, which the signal tells: one
-    // that does nothing, instead of one that ends the process.
-    control(file.as_fd(), SET_SIGNAL, libc::SIGURG)
-        && control(file.as_fd(), libc::F_SETLEASE, libc::F_WRLCK)
-}
-
-fn control(file: BorrowedFd<'_>, command: libc::c_int, argument: libc::c_int) -> bool {
-    // SAFETY: these commands take a number, and change nothing but the open file.
-    unsafe { libc::fcntl(file.as_raw_fd(), command, argument) == 0 }
 }
 
 #[cfg(test)]

@@ -121,6 +121,13 @@ pub struct StoreRecord {
     /// Bytes that may be in memory.
     #[serde(default)]
     pub memory_limit_bytes: u64,
+    /// Bytes that nothing can name any more in memory, since their objects were released or written
+    /// back, and that somebody has mapped.
+    #[serde(default)]
+    pub mapped_bytes: u64,
+    /// Bytes that were written from memory to the disk, because tasks needed the memory.
+    #[serde(default)]
+    pub written_back_bytes: u64,
     /// The same by how the bytes came, of each kind of which there were any.
     pub kinds: Vec<TrafficRecord>,
     /// The largest objects that were made, the largest first.

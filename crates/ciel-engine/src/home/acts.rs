@@ -11,6 +11,10 @@ use super::placement::Stage;
 use super::{FromHome, Home};
 use crate::message::{STARTS_MAX, SiteKey, ToSite};
 
+/// What the user can do about a task that is refused for want of resources.
+const TOO_SMALL_HINT: &str = "request less, or run with more: -j sets the cores, --resource the \
+    others, and memory is that of the machine or of its control group";
+
 impl Home {
     /// Whatever no site could take is offered again.
     pub(super) fn on_joined(
@@ -230,8 +234,7 @@ impl Home {
         if owner != site {
             return;
         }
-        let failure = Failure::new(FailureKind::Refused, label, lacking)
-            .with_hint("request less, or run with more: -j sets the cores, --resource the others");
+        let failure = Failure::new(FailureKind::Refused, label, lacking).with_hint(TOO_SMALL_HINT);
         self.placement.end(attempt);
         let refused = graph::Event::TaskRefused {
             task,

@@ -89,6 +89,8 @@ impl Site {
             Action::ContinuationLost { task } => {
                 call.to_home.push(ToHome::ContinuationLost { task })
             }
+            Action::ShrinkStore { bytes } => call.effects.push(Effect::ShrinkStore { bytes }),
+            Action::GrowStore { bytes } => call.effects.push(Effect::GrowStore { bytes }),
         }
     }
 

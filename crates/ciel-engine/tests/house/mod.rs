@@ -281,6 +281,8 @@ fn done(effect: &Effect) -> Option<String> {
         }
         Effect::DropParked { worker, task, .. } => format!("drop {} in worker{}", task.0, worker.0),
         Effect::DropObject(_) => "drop object".to_string(),
+        Effect::ShrinkStore { bytes } => format!("shrink store to {bytes}"),
+        Effect::GrowStore { bytes } => format!("grow store to {bytes}"),
         Effect::DeadlineMoved => "deadline".to_string(),
         Effect::AttemptFailed { left, .. } => format!("failed, {left} left"),
         Effect::JobEnded(_) => "job ended".to_string(),

@@ -4,6 +4,7 @@
 
 mod caches;
 mod lending;
+mod memory;
 mod workers;
 mod world;
 

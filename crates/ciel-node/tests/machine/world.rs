@@ -277,6 +277,8 @@ pub fn word(action: &Action) -> String {
             moves: false,
         } => format!("cancel{}({})", worker.0, task.0),
         Action::ContinuationLost { task } => format!("lost{}", task.0),
+        Action::ShrinkStore { bytes } => format!("shrink({bytes})"),
+        Action::GrowStore { bytes } => format!("grow({bytes})"),
     }
 }
 

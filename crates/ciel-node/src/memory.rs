@@ -9,7 +9,8 @@
 //!
 //! The store answers each request. If it cannot give back enough, because somebody still uses what
 //! it would free, it is asked again after each task that leaves. When nothing runs whose end could
-//! help, it is asked once more after [`PATIENCE_US`], and what cannot fit then is refused.
+//! help, workers that only keep caches are ended, the store is asked once more after
+//! [`PATIENCE_US`], and what cannot fit then is refused.
 //!
 //! It does not know how a store gives memory back. Read next: `loan`, `computation`.
 
@@ -131,7 +132,11 @@ impl Node {
         let until = since.map(|since| since + PATIENCE_US);
         let is_last = until.is_some_and(|until| until <= now);
         if self.loan.is_stuck && !is_last {
-            return until.into_iter().for_each(|until| self.set_deadline(until));
+            if let Some(until) = until {
+                self.pools.send_idle_away(actions);
+                self.set_deadline(until);
+            }
+            return;
         }
         self.loan.asked = Some(Asked { bytes, is_last });
         actions.push(Action::ShrinkStore { bytes });

@@ -328,6 +328,15 @@ impl Pools {
         !self.workers.values().any(is_same)
     }
 
+    /// Ends all workers that run nothing and keep no strand, nor are the root's.
+    pub(crate) fn send_idle_away(&mut self, actions: &mut Vec<Action>) {
+        let goes =
+            |worker: &Worker| worker.is_idle() && worker.is_counted() && worker.parked.is_empty();
+        while let Some(worker) = self.pick(goes) {
+            self.send_away(worker, actions);
+        }
+    }
+
     fn send_away(&mut self, worker: WorkerKey, actions: &mut Vec<Action>) {
         let (lost, held) = self.on_gone(worker);
         debug_assert!(held.is_empty(), "a worker that is busy is not sent away");

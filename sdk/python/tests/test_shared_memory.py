@@ -153,6 +153,26 @@ def mapped():
     assert time.monotonic() - begun < 20
 
 
+def test_what_a_worker_keeps_beside_its_tasks_lets_go_of_memory(tmp_path: Path) -> None:
+    """A worker that nothing used had the result mapped, and the task was refused because of it."""
+    text = JOB + """
+def itself(array):
+    return array
+
+@ciel.task(keep=False, retries=1)
+def seen(array: ciel.Future):
+    return len(ciel.once(itself, array))
+
+def cached():
+    array = made.spawn(48, 1)
+    length = seen.spawn(array).result()
+    return [length, all_but(20).spawn().result(), total.spawn(array).result()]
+"""
+    ended = jobs.run(tmp_path, text, "cached", options=OPTIONS)
+    assert ended.value == [48 * MIB, "had it", 48 * MIB]
+    assert store_of(ended)["written_back_bytes"] >= 48 * MIB
+
+
 def test_task_larger_than_the_machine_is_refused_with_both_sizes(tmp_path: Path) -> None:
     text = JOB + """
 def larger():

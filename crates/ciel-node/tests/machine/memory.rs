@@ -147,6 +147,22 @@ fn task_that_cannot_fit_beside_what_the_store_keeps_is_refused_with_what_there_i
     assert_eq!(world.node.queued(), 0);
 }
 
+/// A worker may have mapped what it keeps beside its tasks, and nothing else would let go of it.
+#[test]
+fn idle_workers_are_ended_that_keep_no_strand_before_a_task_is_refused() {
+    let mut world = sharing(60);
+    for (task, worker) in [(1, 0), (2, 1)] {
+        world.pooled(task, "py");
+        world.ready(worker);
+    }
+    world.parked(1);
+    world.left(2);
+    assert_eq!(world.needing(3, 90), "shrink(10)");
+    assert_eq!(world.shrank(50), "stop1");
+    assert_eq!(world.tell(Event::StoreFreed), "shrink(10)");
+    assert_eq!(world.shrank(10), "3:process");
+}
+
 /// A root that had been handed over to by one that declared nothing waited for ever.
 #[test]
 fn root_that_declares_memory_gets_it_from_the_store_or_is_refused() {

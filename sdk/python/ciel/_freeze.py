@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ciel import _native
 from ciel._atoms import ATOMS
 from ciel._errors import NotSerializable, ObjectLost
-from ciel._frames import head_of, parts_from, parts_in
+from ciel._frames import SHARED_BYTES_MIN, head_of, parts_from, parts_in
 from ciel._pickle_hooks import Thaw, freezing
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ MAGIC = b"CielBufs"
 _ENTRY = struct.Struct("<QQB")
 _COUNT = struct.Struct("<I")
 _NONE = pickle.dumps(None, 5)
+_BYTES = pickle.PROTO + b"\x05" + pickle.BINBYTES8
+"""How the pickle of bytes begins, before their length: to write it by hand copies none of them."""
+
+_LENGTH = struct.Struct("<Q")
 
 
 class Frozen:
@@ -207,6 +211,9 @@ def frame_of(value: Any) -> list[Any]:
     Raises NotSerializable if a future is in it, and whatever pickle raises.
     """
     kind = type(value)
+    if kind is bytes and len(value) >= SHARED_BYTES_MIN:
+        begin = _BYTES + _LENGTH.pack(len(value))
+        return [head_of(len(begin) + len(value) + 1), begin, value, pickle.STOP]
     if kind in ATOMS or kind is tuple and ATOMS.issuperset(map(type, value)):
         data = pickle.dumps(value, 5)
         return [head_of(len(data)), data]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import re
 import struct
@@ -16,6 +17,7 @@ import ciel
 import jobs
 import pytest
 from ciel._frames import SHARED_BYTES_MIN, head_of, parts_from, passed
+from ciel._freeze import frame_of, values_in
 from ciel._native import SharedReader, SharedValue, SharedWriter
 
 LONG = 1 << 20
@@ -148,6 +150,16 @@ def test_value_that_outlives_its_stream_keeps_its_own_pages_only(tmp_path: Path)
     assert length <= mapped_bytes() <= length + (1 << 18)
     assert kept.pop(7) == part_of(7, length)
     assert mapped_bytes() == 0
+
+
+@pytest.mark.parametrize("length", [0, SHARED_BYTES_MIN - 1, SHARED_BYTES_MIN, 3 * LONG + 1])
+def test_frame_of_bytes_is_their_pickle_and_long_ones_are_not_copied(length: int) -> None:
+    value = part_of(7, length)
+    head, *pieces = frame_of(value)
+    assert struct.unpack("<Q", head) == (len(b"".join(pieces)),)
+    assert pickle.loads(b"".join(pieces)) == value
+    assert any(piece is value for piece in pieces) == (length >= SHARED_BYTES_MIN)
+    assert next(values_in(b"".join((head, *pieces)))) == value
 
 
 def test_value_can_only_be_read(tmp_path: Path) -> None:
@@ -354,3 +366,56 @@ def main() -> None:
 def test_value_does_not_change_for_a_process_that_was_forked(tmp_path: Path) -> None:
     """The memory of a value is the same in a child: what was there at a fork is not used again."""
     assert run(tmp_path, FORKS) == ["[0, 0, 0]"]
+
+
+COLUMNS = """
+def is_shared(address: int) -> bool:
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if "ciel-values" in line:
+            begin, end = (int(word, 16) for word in line.split()[0].split("-"))
+            if begin <= address < end:
+                return True
+    return False
+
+
+@ciel.task(stream=once)
+def arrays(count: int) -> Iterator[object]:
+    import numpy
+    for number in range(count):
+        yield {"number": number, "array": numpy.full((1000, 500), number, "d")}
+
+
+@ciel.task(stream=once)
+def batches(count: int) -> Iterator[object]:
+    import pyarrow
+    for number in range(count):
+        yield pyarrow.record_batch({"n": pyarrow.array([number] * 500_000, pyarrow.int64())})
+
+
+@ciel.task
+def array_sums(given: Iterable[dict[str, object]]) -> tuple[float, int]:
+    found = [(one["array"].sum(), is_shared(one["array"].ctypes.data)) for one in given]
+    return sum(total for total, _ in found), sum(shared for _, shared in found)
+
+
+@ciel.task
+def batch_sums(given: Iterable[object]) -> tuple[int, int]:
+    found = []
+    for one in given:
+        column = one["n"]
+        found.append((column[0].as_py() * len(column), is_shared(column.buffers()[1].address)))
+    return sum(total for total, _ in found), sum(shared for _, shared in found)
+
+
+def main(kind: str) -> None:
+    made, sums = (arrays, array_sums) if kind == "numpy" else (batches, batch_sums)
+    print(*sums.spawn(made.spawn(12).stream()).result())
+"""
+
+
+@pytest.mark.parametrize(("kind", "total"), [("numpy", "33000000.0"), ("pyarrow", "33000000")])
+def test_reader_has_arrays_and_columns_without_a_copy(
+    tmp_path: Path, kind: str, total: str
+) -> None:
+    pytest.importorskip(kind, reason=f"{kind} is not installed")
+    assert run(tmp_path, COLUMNS, kind) == [f"{total} 10"]

@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install-c build demo test check bench growth ordered peers samples arrays kept soak doc generate clean setup
+.PHONY: help install-c build demo test check bench growth ordered peers samples arrays streams kept soak doc generate clean setup
 
 # A shell that is not a login shell does not know where rustup has put cargo.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -115,6 +115,13 @@ arrays: build ## an array made by one Python task and read by ten, beside Ray an
 	@scripts/setup $(PEERS) bench/peers/requirements.txt
 	@$(WITH_PYTHON) $(PEERS)/bin/python bench/arrays/compare.py --rounds $(ROUNDS) \
 		$(VENV)/bin/ciel $(PEERS)/bin/python
+
+streams: build ## modes of streams beside pipes, a ring, the page cache and Ray: ROUNDS=5; tables, JSON
+	@scripts/setup $(PEERS) bench/peers/requirements.txt
+	@cc -O2 bench/streams/ends.c -o $(PEERS)/ends
+	@$(WITH_PYTHON) $(PEERS)/bin/python bench/streams/compare.py --rounds $(ROUNDS) \
+		--json $(PEERS)/streams.json $(VENV)/bin/ciel $(PEERS)/ends $(PEERS)/bin/python
+	@echo "the figures are in $(PEERS)/streams.json" >&2
 
 kept: build ## kept results: hits beside joblib.Memory, hashing, keeping, an edit, the audit: ROUNDS=5
 	@scripts/setup $(KEPT) bench/kept/requirements.txt

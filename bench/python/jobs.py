@@ -122,18 +122,15 @@ def stand(milliseconds: float) -> float:
 
 
 @ciel.task
-def began(milliseconds: float) -> tuple[int, float]:
-    """Where it runs, and since when; then it keeps a core busy."""
-    told = os.getpid(), time.perf_counter()
-    spin.function(milliseconds)
-    return told
-
-
-@ciel.task
-def keep(count: int, milliseconds: float) -> list[float]:
-    """Spawns short calls, which stay here until a core is idle; when those elsewhere began."""
-    found = ciel.gather([began.spawn(milliseconds) for _ in range(count)])
-    return [at for process, at in found if process != os.getpid()]
+def divided(count: int, milliseconds: float) -> list[tuple[int, float]]:
+    """So many short calls by halves, which stay here until a core is idle; where each began, when."""
+    if count == 1:
+        began = os.getpid(), time.perf_counter()
+        spin.function(milliseconds)
+        return [began]
+    first = divided.spawn(count // 2, milliseconds)
+    second = divided.spawn(count - count // 2, milliseconds)
+    return first.result() + second.result()
 
 
 @ciel.task
@@ -273,10 +270,12 @@ def idle(count: int) -> dict[str, float]:
     """From the end of the last task on a core to the first call that was promoted for it."""
     gaps = []
     for _ in range(count):
-        standing, keeping = stand.spawn(30.0), keep.spawn(400, 0.2)
-        elsewhere = keeping.result()  # main needs no core meanwhile
-        free = standing.result()
-        gaps.append(min(at for at in elsewhere if at > free) - free)
+        standing, dividing = stand.spawn(30.0), divided.spawn(256, 0.3)
+        found = dividing.result()  # main needs no core meanwhile
+        free, (here, _) = standing.result(), found[0]
+        elsewhere = [at for place, at in found if place != here and at > free]
+        gaps += [min(elsewhere) - free] if elsewhere else []
+    assert len(gaps) > count // 2
     return {"seconds": statistics.median(gaps)}
 
 

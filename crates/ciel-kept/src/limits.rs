@@ -9,6 +9,10 @@ pub const BUSY_WAIT_MAX: Duration = Duration::from_secs(5);
 /// transactions is read and written again less often.
 pub const INDEX_CACHE_KIB: i64 = 8 << 10;
 
+/// Pages of 4 KiB in the log of the index from which on they are written into the index: a page
+/// that was changed several times by then is written once.
+pub const INDEX_LOG_PAGES: i64 = 4 << 10;
+
 /// Entries without a result that stay, so that a task can be told that its result was removed.
 pub const EVICTED_ENTRIES_MAX: u64 = 100_000;
 

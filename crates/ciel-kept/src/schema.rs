@@ -53,6 +53,7 @@ pub(crate) fn open(path: &Path) -> Result<Connection, KeptError> {
     index.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;")?;
     // Negative: in KiB, not in pages.
     index.pragma_update(None, "cache_size", -limits::INDEX_CACHE_KIB)?;
+    index.pragma_update(None, "wal_autocheckpoint", limits::INDEX_LOG_PAGES)?;
     index.set_prepared_statement_cache_capacity(32);
     if format(&index)? != FORMAT {
         make_tables(&mut index)?;

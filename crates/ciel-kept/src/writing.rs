@@ -1,8 +1,11 @@
 //! One transaction that writes entries and what tasks at which places have.
 //!
 //! A batch is of short tasks, so each costs few statements: totals are counted up and written once,
-//! and where no task is noted as begun, no such note is looked for. It does not know where
+//! an entry is looked for only where its key is taken, and a note that a task has begun only where
+//! there is one. It does not know where
 //! objects come from. Read first: `store`, `schema`.
+
+use std::collections::BTreeSet;
 
 use ciel_model::Digest;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -14,14 +17,22 @@ use crate::holdings::{release, remove_unheld};
 use crate::objects::Objects;
 use crate::schema::blob;
 
+/// Adds an entry, unless there is one of that key.
+const ADD: &str = "
+    INSERT INTO entry (key, used_s, bytes, marked, run, task, check_digest, parts, body)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (key) DO NOTHING";
+
+/// Tasks that are noted as begun of which a transaction knows the places, at most.
+const BEGUN_MAX: usize = 1024;
+
 /// Bytes of most entries: more are written with further allocations.
 const USUAL_BYTES: usize = 512;
 
 /// The transaction, and what it has changed.
 pub(crate) struct Writing<'a> {
     change: Transaction<'a>,
-    /// Any task is noted as begun.
-    has_begun: bool,
+    /// The places of tasks that are noted as begun; none if these are many.
+    begun: Option<BTreeSet<Vec<u8>>>,
     /// Entries with a result that are there more than before.
     entries: i64,
     /// Bytes that are kept more than before.
@@ -30,12 +41,10 @@ pub(crate) struct Writing<'a> {
 
 impl<'a> Writing<'a> {
     pub(crate) fn new(change: Transaction<'a>) -> Result<Writing<'a>, KeptError> {
-        let has_begun = change
-            .prepare_cached("SELECT 1 FROM begun LIMIT 1")?
-            .exists([])?;
+        let begun = begun(&change)?;
         Ok(Writing {
             change,
-            has_begun,
+            begun,
             entries: 0,
             bytes: 0,
         })
@@ -52,23 +61,26 @@ impl<'a> Writing<'a> {
         let (body, parts) = (encoded(entry), encoded(&entry.parts));
         let lengths: u64 = held.iter().map(|(_, length)| length).sum();
         let bytes = body.len() as u64 + lengths;
-        let key = blob(key);
-        let before = self.remove_earlier(&key)?;
-        let mut add = self.change.prepare_cached(
-            "INSERT INTO entry (key, used_s, bytes, marked, run, task, check_digest, parts, body)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?;
-        let id = add.insert(params![
+        let (key, check) = (blob(key), blob(Digest::of(&body)));
+        let (run, task) = (&*entry.run, &*entry.task);
+        let row = params![
             key,
             now_s,
             bytes,
             entry.is_marked,
-            &*entry.run,
-            &*entry.task,
-            blob(Digest::of(&body)),
+            run,
+            task,
+            check,
             parts,
             body
-        ])?;
+        ];
+        // Most keys are new: only where one is not is the earlier entry looked for.
+        let mut before = Vec::new();
+        if self.change.prepare_cached(ADD)?.execute(row)? == 0 {
+            before = self.remove_earlier(&key)?;
+            self.change.prepare_cached(ADD)?.execute(row)?;
+        }
+        let id = self.change.last_insert_rowid();
         let hold = "INSERT OR IGNORE INTO holds VALUES (?1, ?2)";
         for (digest, _) in held {
             let mut hold = self.change.prepare_cached(hold)?;
@@ -111,7 +123,8 @@ impl<'a> Writing<'a> {
         self.change
             .prepare_cached("INSERT OR REPLACE INTO place VALUES (?1, ?2)")?
             .execute(params![place, key])?;
-        if self.has_begun {
+        let is_noted = |begun: &BTreeSet<Vec<u8>>| begun.contains(&place);
+        if self.begun.as_ref().is_none_or(is_noted) {
             self.change
                 .prepare_cached("DELETE FROM begun WHERE place = ?1")?
                 .execute(params![place])?;
@@ -126,6 +139,14 @@ impl<'a> Writing<'a> {
             .execute(params![self.entries, self.bytes])?;
         Ok(self.change.commit()?)
     }
+}
+
+/// The places of tasks that are noted as begun, if these are few.
+fn begun(change: &Transaction<'_>) -> Result<Option<BTreeSet<Vec<u8>>>, KeptError> {
+    let mut query = change.prepare_cached("SELECT place FROM begun LIMIT ?1")?;
+    let rows = query.query_map(params![BEGUN_MAX + 1], |row| row.get(0))?;
+    let places: BTreeSet<Vec<u8>> = rows.collect::<Result<_, _>>()?;
+    Ok((places.len() <= BEGUN_MAX).then_some(places))
 }
 
 /// A value as bytes, which are usually few.

@@ -176,6 +176,22 @@ fn miss_names_what_changed_since_the_last_result_at_the_same_position() {
     assert!(matches!(found(&kept, 3), Found::Entry(_)));
 }
 
+/// Whether there are many or few notes of begun tasks, that of a task goes with its end.
+#[test]
+fn ended_task_is_no_longer_noted_as_begun() {
+    for count in [1, 10, 5_000] {
+        let (_home, mut kept) = place();
+        let begun: Vec<Digest> = (0..count).map(|number| Digest(1_000 + number)).collect();
+        kept.begin(&begun).unwrap();
+        kept.begin(&[Digest(3)]).unwrap();
+        kept.keep(&[small(3), small(4)], 100).unwrap();
+        let changed = RerunReason::ArgumentChanged(Some("command".into()));
+        let found = |place| kept.find(&[parts(7)], Digest(place), 100).unwrap();
+        assert_eq!(found(3), Found::Nothing(changed));
+        assert_eq!(found(1_000), Found::Nothing(RerunReason::NeverFinished));
+    }
+}
+
 /// Where the pieces of one of both were not known, the first one of the other was named with its
 /// line: that of the task, wherever the change was.
 #[test]

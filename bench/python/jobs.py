@@ -123,7 +123,7 @@ def stand(milliseconds: float) -> float:
 
 @ciel.task
 def divided(count: int, milliseconds: float) -> list[tuple[int, float]]:
-    """So many short calls by halves, which stay here until a core is idle; where each began, when."""
+    """Where and when so many short calls began: by halves, which stay here until a core is idle."""
     if count == 1:
         began = os.getpid(), time.perf_counter()
         spin.function(milliseconds)

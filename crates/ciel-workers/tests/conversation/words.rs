@@ -32,6 +32,8 @@ pub fn of_event(event: &Event) -> Option<String> {
         | Event::ProcessWrote { .. }
         | Event::ProcessPaused { .. }
         | Event::ChildrenAwaited { .. }
+        | Event::StoreShrank { .. }
+        | Event::StoreFreed
         | Event::Ticked => return None,
     };
     Some(match told {

@@ -224,6 +224,14 @@ impl RunFolder {
         }
     }
 
+    /// Whether the run is marked as ended.
+    ///
+    /// # Errors
+    /// `System` if the folder cannot be looked at.
+    pub fn has_ended(&self) -> Result<bool, StoreError> {
+        Ok(self.directory.entry(ENDED_NAME)?.is_some())
+    }
+
     /// Records that the end of the run was shown completely: from now on the run cannot be resumed.
     ///
     /// # Errors

@@ -98,6 +98,7 @@ impl Case {
             let ended = self.start(&place, None);
             self.expect_end(&place, &ended, &about);
             assert!(has_left(&place), "{about}");
+            assert_eq!(left_to_remove(&place), NOTHING, "{about}");
         }
         assert_eq!(place.read("effects"), "effect\n", "{about}");
         true
@@ -133,6 +134,21 @@ fn has_left(place: &Place) -> bool {
     run.join("ended").exists() && !run.join("outcome").exists()
 }
 
+/// Names in the folder of the one run that are of no use once its end was shown.
+fn left_to_remove(place: &Place) -> Vec<&'static str> {
+    let mut runs = std::fs::read_dir(place.path(".ciel/runs")).unwrap();
+    let run = runs.next().expect("it has begun").unwrap().path();
+    let names = [
+        "journal", "objects", "spill", "digests", "stdout", "sinks", "scratch",
+    ];
+    let is_there = |name: &&str| run.join(name).exists();
+    names.into_iter().filter(is_there).collect()
+}
+
+const NOTHING: [&str; 0] = [];
+
+/// One that was killed when it was marked as ended, and before its records were removed, left all
+/// of its files for ever: the run that showed its end took it for one to be resumed.
 #[test]
 fn job_that_was_killed_after_its_end_shows_it_once_and_repeats_no_effect() {
     for case in CASES {

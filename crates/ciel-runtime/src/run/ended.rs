@@ -127,7 +127,12 @@ impl Leaving {
         // A mark that cannot be removed costs another look at the same end.
         let left = self.0.leave();
         death::at_the_end();
-        if left.is_ok() && matches!(self.0.is_resumable(), Ok(false)) {
+        // A run that was killed once it was marked as ended may still have its records.
+        let is_over = || {
+            let has_ended = matches!(self.0.has_ended(), Ok(true));
+            has_ended || matches!(self.0.is_resumable(), Ok(false))
+        };
+        if left.is_ok() && is_over() {
             clear_folder(self.0.path());
         }
     }

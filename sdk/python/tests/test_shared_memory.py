@@ -57,7 +57,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 JOB = f"""
-import time
 from pathlib import Path
 
 import ciel
@@ -80,9 +79,9 @@ def needs():
 
 @ciel.task(keep=False)
 def holds(path):
-    Path(path + ".begun").touch()
-    while not Path(path).exists():
-        time.sleep(0.01)
+    Path(path + ".begun").write_bytes(b"1")
+    with open(path, "rb", buffering=0) as gate:
+        gate.read(1)
 
 def all_but(mebibytes):
     return needs.options(memory=ALL - mebibytes * MIB)
@@ -187,12 +186,14 @@ def test_why_says_who_has_the_memory_that_a_task_waits_for(tmp_path: Path) -> No
     text = JOB + """
 def waits(path):
     first = holds.options(memory=ALL // 2).spawn(path)
-    while not Path(path + ".begun").exists():
-        time.sleep(0.01)
+    Path(path + ".begun").read_bytes()
     second = needs.options(memory=ALL - ALL // 4).spawn()
     return [first.result(), second.result()]
 """
     gate = tmp_path / "gate"
+    for pipe in (gate, tmp_path / "gate.begun"):
+        os.mkfifo(pipe)
+    opened = os.open(gate, os.O_RDWR)
     live = jobs.start(jobs.write(tmp_path, text), "waits", str(gate), options=OPTIONS)
     try:
         told = ""
@@ -200,13 +201,14 @@ def waits(path):
         while "of memory: holds@" not in told and time.monotonic() < deadline:
             told = jobs.command(tmp_path, "why", "needs").printed.decode()
     finally:
-        gate.touch()
+        os.write(opened, b"1")
     size = r"\S+ \wiB"
     assert re.search(
         rf"waiting for {size} of {size} of memory: holds@\S+ has {size}, results have 64.0 MiB",
         told,
     ), told
     assert jobs.end_of(live).value == [None, "had it"]
+    os.close(opened)
 
 
 @pytest.fixture

@@ -213,7 +213,7 @@ class LightStrand(WorkerStrand, InsideStrand):
         if self.is_called:
             self.process.late[parent.tag] = []
         if parent.is_root:
-            self._child.task.suits_root = False
+            self._child.task.suits_root = None  # the next one is measured again
         parent.give_slot()
 
     def adopt(self, start: Start) -> None:

@@ -1,8 +1,9 @@
 """Calls that are so short that `main` runs them itself rather than send them as tasks.
 
 How short calls of a function are is not known before some have run, so a few are tried once others
-are on their way. This module does not know how a call runs in place. Read next: `_gathering.py`,
-`_keeping_strand.py`.
+are on their way. A call can be long because the machine was busy, so after some further calls,
+twice as many each time, there is another try. This module does not know how a call runs in place.
+Read next: `_gathering.py`, `_keeping_strand.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,42 @@ SHORT_S = 80e-6
 """Seconds for which a call may run here: as a task it takes about as long of two cores."""
 
 TRIES = 3
-"""Calls in a row that take longer before no further one is tried."""
+"""Long calls in a row before the next ones are tasks."""
+
+PAUSE = 32
+"""Calls that are tasks after the first `TRIES` long ones; twice as many after each further one."""
+
+
+class Trials:
+    """Which calls of a row are tried: a state machine that is told how each of these was."""
+
+    def __init__(self) -> None:
+        """No call was tried yet."""
+        self._long = 0
+        self._pause = PAUSE
+        self._waits = 0
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether the last tries were long, so that calls are tasks for now."""
+        return self._waits > 0
+
+    def next(self) -> bool:
+        """Whether the next call of the row is tried."""
+        if self._waits == 0:
+            return True
+        self._waits -= 1
+        return False
+
+    def ended(self, is_short: bool) -> None:
+        """The call that was tried has ended."""
+        if is_short:
+            self._long, self._pause = 0, PAUSE
+            return
+        self._long += 1
+        if self._long >= TRIES:
+            self._waits = self._pause
+            self._pause *= 2
 
 
 class ShortCalls:
@@ -30,16 +66,17 @@ class ShortCalls:
         """Nothing was tried yet."""
         self._task = task
         self._before = task.suits_root
-        self._tries: int | None = None
+        self._is_able: bool | None = None
+        self._trials = Trials()
 
     def begin(self) -> bool:
         """Whether the next call is to be run by `run` as soon as it is spawned.
 
         Never where calls of the task must not run in place.
         """
-        if self._tries is None:
-            self._tries = TRIES if current().may_try(self._task) else 0
-        if self._tries == 0 or self._task.suits_root is False:  # or it became a task, being long
+        if self._is_able is None:
+            self._is_able = current().may_try(self._task)
+        if not self._is_able or not self._trials.next():
             return False
         self._task.suits_root = True
         return True
@@ -51,9 +88,7 @@ class ShortCalls:
             future.result()
         except Exception:  # noqa: S110
             pass
-        if time.perf_counter() - began < SHORT_S:
-            self._tries = TRIES
-            return
-        self._tries = (self._tries or 1) - 1
-        if self._tries == 0 and self._task.suits_root:
+        has_stayed = self._task.suits_root is True
+        self._trials.ended(has_stayed and time.perf_counter() - began < SHORT_S)
+        if self._trials.is_pausing:
             self._task.suits_root = self._before

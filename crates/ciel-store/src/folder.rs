@@ -222,7 +222,8 @@ impl StateFolder {
     }
 
     /// Removes the folders of processes that died before their run had begun: without an end, a
-    /// history, and what a resume needs. Costs two looks for each run.
+    /// history, and what a resume needs; and what a process that died was about to remove. Costs
+    /// two looks for each run, and one.
     ///
     /// # Errors
     /// `OtherOwner`, `WritableByOthers`, `ReadOnly`, `System`.
@@ -230,7 +231,7 @@ impl StateFolder {
         let mut unbegun = self.run_ids()?;
         let has = |id: &str, name: &str| self.path().join(RUNS_NAME).join(id).join(name).exists();
         unbegun.retain(|id| !has(id, ENDED_NAME) && !has(id, HISTORY_NAME));
-        match unbegun.is_empty() {
+        match unbegun.is_empty() && self.directory.entry(TRASH_NAME)?.is_none() {
             true => Ok(()),
             false => self.remove(&unbegun).map(drop),
         }

@@ -30,6 +30,10 @@ const MEMORY: &str = "/dev/shm";
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 const OWNER_NAME: &str = "run";
 
+/// How often the folder of a run is made, at most, that others remove meanwhile: each time, another
+/// run of the same user has to begin within a few microseconds.
+const MAKE_TRIES: usize = 100;
+
 /// Files that have left and are kept open, at most; those beyond are not counted.
 const LEFT_MAX: usize = 256;
 
@@ -312,11 +316,25 @@ fn memory() -> Option<Directory> {
     is_memory.then(|| Directory::open(Path::new(MEMORY)).ok())?
 }
 
+/// The folder of a run, with its link. Between the two it is like one that a dying process has
+/// left, and another run that begins just then removes it: then both are tried once more.
 fn made(memory: &Directory, name: &str, run: &Path) -> Result<Directory, StoreError> {
+    let mut made = made_once(memory, name, run);
+    for _ in 1..MAKE_TRIES {
+        match &made {
+            Err(StoreError::System { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            _ => break,
+        }
+        made = made_once(memory, name, run);
+    }
+    made
+}
+
+fn made_once(memory: &Directory, name: &str, run: &Path) -> Result<Directory, StoreError> {
     let folder = memory.inner_or_new(name)?;
     let link = folder.path_of(OWNER_NAME);
     match std::os::unix::fs::symlink(run, &link) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             Err(StoreError::of_system("make", &link, error))
         }
         _ => Ok(folder),

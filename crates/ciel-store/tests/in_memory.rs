@@ -196,6 +196,25 @@ fn next_run_removes_from_memory_what_runs_have_whose_folders_are_gone() {
     assert!(home.folder.path().exists());
 }
 
+/// Of runs that begin at the same moment one removed the folder that another one had just made,
+/// with nothing in it yet: that run had all of its values on the disk, and nobody was told.
+#[test]
+fn runs_that_begin_at_the_same_time_all_have_their_memory() {
+    let Some(home) = Home::new() else { return };
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let home = &home;
+            scope.spawn(move || {
+                for round in 0..30 {
+                    let run = home.run(&format!("{thread}-{round}"));
+                    assert_eq!(run.objects_paths().len(), 2, "run {thread}-{round}");
+                    forget_memory(run.path());
+                }
+            });
+        }
+    });
+}
+
 #[test]
 fn folder_in_memory_is_for_its_user_alone_and_says_whose_it_is() {
     use std::os::unix::fs::PermissionsExt;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Barrier;
@@ -234,6 +234,26 @@ fn processes_that_clean_at_the_same_time_do_not_take_the_trash_from_each_other()
     });
     assert_eq!(names_in(&home.path().join(".ciel")), ["format", "runs"]);
     assert_eq!(state_in(&home).runs().unwrap(), []);
+}
+
+/// Of 750 runs killed at random moments one left `.ciel/trash/…/run.json`, which stayed until
+/// somebody called `ciel clean`: its process had moved a folder there, and was killed before that
+/// was removed. The next one looked for folders that had to be moved, and there were none.
+#[test]
+fn what_a_dying_process_left_in_the_trash_is_removed_with_the_folders_of_unbegun_runs() {
+    let home = TempDir::new().unwrap();
+    let state = state_in(&home);
+    drop(run_in(&state, "killed"));
+    let trash = home.path().join(".ciel/trash");
+    fs::DirBuilder::new().mode(0o700).create(&trash).unwrap();
+    fs::rename(
+        home.path().join(".ciel/runs/killed"),
+        trash.join("killed.77"),
+    )
+    .unwrap();
+    state.remove_unbegun().unwrap();
+    assert_eq!(names_in(&home.path().join(".ciel")), ["format", "runs"]);
+    assert_eq!(state.runs().unwrap(), []);
 }
 
 const HELD_FOLDER: &str = "CIEL_STORE_TEST_HELD_FOLDER";

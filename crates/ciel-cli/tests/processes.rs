@@ -237,9 +237,10 @@ fn interrupt_ends_tasks_that_do_not_listen_after_the_time_of_grace() {
     place.expect_usable();
 }
 
+/// The first one gives tasks an hour here.
 #[test]
 fn second_interrupt_kills_at_once() {
-    let place = Place::new();
+    let place = Place::new().with_variable("CIEL_KILL_GRACE_MS", "3600000");
     let _gate = place.gate("gate");
     let deaf = "(trap '' TERM INT; read x < gate) &";
     let told = format!("trap '{}' TERM; {deaf} {}", done("asked"), done("started"));
@@ -249,17 +250,11 @@ fn second_interrupt_kills_at_once() {
     );
     let live = place.start_script(&["-j2"], &script);
     place.await_file("started");
-    let asked = Instant::now();
     live.signal("INT");
     place.await_file("asked");
     live.signal("INT");
     let ended = live.end();
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    assert!(
-        asked.elapsed() < Duration::from_millis(GRACE_MS),
-        "{:?}",
-        asked.elapsed()
-    );
     place.expect_nobody(&ended.stderr);
 }
 

@@ -9,7 +9,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ciel_model::limits;
 use ciel_node::{AttemptKey, WorkerKey};
 use ciel_spawner::{Cookie, Report, Request, Spawner, Start};
 use ciel_store::Written;
@@ -19,6 +18,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::engine::Engine;
+use crate::for_tests::kill_grace_ms;
 use crate::layout::{SCRIPT_FOLDER, THREAD_VARIABLES, script_folder};
 use crate::room::NoRoom;
 
@@ -151,7 +151,7 @@ impl Spawning {
         });
         let spawning = self.clone();
         tokio::task::spawn_local(async move {
-            tokio::time::sleep(Duration::from_millis(limits::KILL_GRACE_MS)).await;
+            tokio::time::sleep(Duration::from_millis(kill_grace_ms())).await;
             spawning.kill(attempt);
         });
     }

@@ -39,7 +39,7 @@ use tempfile::TempDir;
 pub const CIEL: &str = env!("CARGO_BIN_EXE_ciel");
 
 /// How long anything may take before the test gives up.
-pub const DEADLINE: Duration = Duration::from_secs(120);
+pub const DEADLINE: Duration = Duration::from_secs(600);
 
 /// Between two looks at a condition.
 const PAUSE: Duration = Duration::from_millis(5);

@@ -10,7 +10,9 @@ import threading
 import time
 from collections.abc import Callable
 
-DEADLINE_S = 60.0
+DEADLINE_S = 600.0
+"""Far more than any condition takes to hold, also on a slow machine beside other jobs."""
+
 PAUSE_S = 0.005
 
 

@@ -6,6 +6,7 @@ by the tests whose names are about the engine, commands and replays.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -16,9 +17,9 @@ from typing import Any
 
 from ciel._engine import find_command
 
-DEADLINE_S = 60.0
+DEADLINE_S = 600.0
 MEASURED_DEADLINE_S = 3600.0
-"""How long a job of a test may take; far more than it does."""
+"""How long a job of a test may take; far more than it does, also on a slow machine."""
 
 
 @dataclass(frozen=True)
@@ -132,12 +133,31 @@ def workers_of(run: int) -> list[int]:
     return found
 
 
+def serving_of(run: int) -> list[int]:
+    """Those of them that have begun to serve. One that dies before is one that cannot be started,
+    which ends the job.
+    """
+    return [worker for worker in workers_of(run) if serves(worker)]
+
+
 def serves(worker: int) -> bool:
     """Whether a worker has begun to serve: it gathers descriptor 1 in a file without a name."""
     try:
         return os.readlink(f"/proc/{worker}/fd/1").endswith("(deleted)")
     except OSError:
         return False
+
+
+def in_memory_of(folder: Path) -> list[Path]:
+    """The folders in memory of the runs whose state is beneath a folder. Those of others may come
+    and go meanwhile, also between two looks at one.
+    """
+    found: list[Path] = []
+    for one in Path("/dev/shm").glob(f"ciel-{os.getuid()}-*"):
+        with contextlib.suppress(OSError):
+            if folder in Path(os.readlink(one / "run")).parents:
+                found.append(one)
+    return found
 
 
 def _parent_of(process: int) -> int:

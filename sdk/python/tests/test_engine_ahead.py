@@ -115,7 +115,7 @@ def test_chain_whose_worker_is_killed_goes_on_without_a_gap(tmp_path: Path) -> N
     process = jobs.start(jobs.write(tmp_path, KILLED), str(count))
     ran = tmp_path / "ran"
     until(lambda: ran.exists() and len(ran.read_text("utf-8").splitlines()) > count // 4)
-    for worker in jobs.workers_of(process.pid):
+    for worker in jobs.serving_of(process.pid):
         os.kill(worker, signal.SIGKILL)
     ended = jobs.end_of(process)
     assert ended.value == count * (count - 1) // 2

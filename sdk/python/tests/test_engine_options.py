@@ -34,9 +34,9 @@ def plain(name):
 def slow():
     time.sleep(600)
 
-@ciel.task(timeout=0.5)
+@ciel.task(timeout=2)
 def waits_long(name):
-    return quick.spawn(0.8, name).result()
+    return quick.spawn(2.5, name).result()
 
 @ciel.task
 def quick(seconds, name):

@@ -83,7 +83,7 @@ def killed_run(job: Path, seed: int, chance: random.Random) -> tuple[jobs.Ended,
     serving: set[int] = set()
     following = time.monotonic() + chance.uniform(0.1, 0.4)
     while process.poll() is None and landed < KILLS_MAX:
-        workers = [worker for worker in jobs.workers_of(process.pid) if jobs.serves(worker)]
+        workers = jobs.serving_of(process.pid)
         targets = [worker for worker in workers if worker in serving]
         if targets and time.monotonic() >= following:
             os.kill(chance.choice(targets), signal.SIGKILL)
@@ -159,7 +159,7 @@ def killed_drivers(job: Path, seed: int, chance: random.Random) -> tuple[bytes, 
         if kills < KILLS_MAX:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(chance.uniform(0.05, 0.6))
-            workers = [worker for worker in jobs.workers_of(process.pid) if jobs.serves(worker)]
+            workers = jobs.serving_of(process.pid)
             if workers and chance.random() < 0.5:
                 os.kill(chance.choice(workers), signal.SIGKILL)
             process.kill()

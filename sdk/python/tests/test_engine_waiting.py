@@ -78,7 +78,7 @@ def test_parked_strands_of_a_killed_worker_go_on_elsewhere(tmp_path: Path) -> No
     process = jobs.start(jobs.write(tmp_path, HELD), str(PARKED))
     waits = tmp_path / "waits"
     until(lambda: waits.exists() and len(waits.read_text("utf-8").split()) == PARKED)
-    killed = jobs.workers_of(process.pid)
+    killed = jobs.serving_of(process.pid)
     assert killed
     for worker in killed:
         os.kill(worker, signal.SIGKILL)
@@ -296,15 +296,17 @@ def test_time_limits_of_futures_hold_in_tasks(tmp_path: Path) -> None:
     ended = jobs.run(
         tmp_path,
         """
-import time
+import os
 import ciel
 
 @ciel.task
 def slow():
-    time.sleep(1)
+    with open("gate") as gate:
+        gate.read()
     return 5
 
 def main():
+    os.mkfifo("gate")
     future = slow.spawn()
     found = []
     for ask in (
@@ -317,7 +319,9 @@ def main():
             ask()
         except (TimeoutError, ciel.WaitError) as error:
             found.append(str(error))
-    return [*found[2:], future.result(timeout=60), future.exception()]
+    with open("gate", "w"):
+        pass
+    return [*found[2:], future.result(timeout=600), future.exception()]
 """,
     )
     assert ended.value == [

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import jobs
+from beats import stop_hearts
 
 FINDS = """
 import contextvars
@@ -79,10 +80,13 @@ def test_called_child_finds_no_context_no_exception_and_all_of_the_recursion_lim
     assert serial.value[3] == [900] * 4
 
 
-def test_calls_in_place_lie_above_one_another_in_few_greenlets(tmp_path: Path) -> None:
+def test_calls_in_place_lie_above_one_another_in_few_greenlets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A greenlet for each call took a third of its time. Of a task whose function was imported for
     it, all calls had one, since the look for context variables had made an empty context.
     """
+    stop_hearts(tmp_path, monkeypatch)
     job = jobs.write(
         tmp_path,
         """

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import jobs
+from beats import stop_hearts
 
 
 def _run(job: Path, *args: str, options: tuple[str, ...]) -> jobs.Ended:
@@ -317,8 +318,11 @@ GROWTH_KIB_MAX = 2 << 10
 """Growth of a worker's memory while it runs the chain, at most."""
 
 
-def test_long_chain_of_calls_in_place_keeps_no_memory(tmp_path: Path) -> None:
+def test_long_chain_of_calls_in_place_keeps_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each call needs the result of the one before it, and leaves nothing behind."""
+    stop_hearts(tmp_path, monkeypatch)
     job = jobs.write(
         tmp_path,
         """

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conditions import DEADLINE_S
 
 JOB = '''
 import sys
@@ -86,7 +87,7 @@ def run(folder: Path, *options: str) -> tuple[list[str], str, str]:
         pytest.skip("the command ciel is not installed")
     words = [command, "run", "--python", sys.executable, *options, "job.py"]
     ended = subprocess.run(
-        words, cwd=folder, capture_output=True, text=True, check=False, timeout=120
+        words, cwd=folder, capture_output=True, text=True, check=False, timeout=DEADLINE_S
     )
     assert ended.returncode == 0, ended.stderr
     lines = ended.stderr.splitlines()
@@ -182,7 +183,7 @@ def foretold(folder: Path, *options: str) -> dict[str, list[str]]:
         pytest.skip("the command ciel is not installed")
     words = [command, "run", "-n", "--json", "--python", sys.executable, *options, "job.py"]
     ended = subprocess.run(
-        words, cwd=folder, capture_output=True, text=True, check=False, timeout=120
+        words, cwd=folder, capture_output=True, text=True, check=False, timeout=DEADLINE_S
     )
     assert ended.returncode == 0, ended.stderr
     told = json.loads(ended.stdout)

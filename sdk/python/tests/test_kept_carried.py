@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from conditions import DEADLINE_S
 from test_kept import run
 
 JOB = '''
@@ -70,7 +71,8 @@ def told(folder: Path, *words: str) -> str:
     if command is None:
         pytest.skip("the command ciel is not installed")
     done = subprocess.run(
-        [command, *words], cwd=folder, capture_output=True, text=True, check=False, timeout=120
+        [command, *words],
+        cwd=folder, capture_output=True, text=True, check=False, timeout=DEADLINE_S,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -213,6 +213,8 @@ def kept_in(folder: Path) -> str:
     """What the next run of the job says of results that it took, and why the other tasks ran."""
     job = folder / "job.py"
     words = [find_command(), "run", f"--state={folder / 'state'}", "-j1", "--kept", str(job)]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, timeout=jobs.DEADLINE_S
+    )
     assert done.returncode == 0, done.stderr
     return done.stderr.splitlines()[-1]

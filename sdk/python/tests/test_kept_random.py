@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from conditions import DEADLINE_S
 
 SEEDS = int(os.environ.get("CIEL_EDITED_PROGRAMS", "2"))
 ROUNDS = 5
@@ -169,7 +170,7 @@ class Project:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=DEADLINE_S,
         )
         return ended.returncode, ended.stdout
 

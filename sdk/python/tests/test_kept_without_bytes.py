@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from conditions import DEADLINE_S
 from test_kept import edit, run
 
 ROW = '''
@@ -51,7 +52,7 @@ def clean(folder: Path, *options: str) -> str:
         pytest.skip("the command ciel is not installed")
     words = [command, "clean", "--bytes-only", *options]
     ended = subprocess.run(
-        words, cwd=folder, capture_output=True, text=True, check=True, timeout=120
+        words, cwd=folder, capture_output=True, text=True, check=True, timeout=DEADLINE_S
     )
     return ended.stdout
 

@@ -18,8 +18,6 @@ import jobs
 import pytest
 from conditions import until
 
-MEMORY = Path("/dev/shm")
-
 JOB = """
 import hashlib
 import os
@@ -124,9 +122,8 @@ DAMAGES: dict[str, Callable[[Path, random.Random], None]] = {
 def objects_of(folder: Path) -> list[Path]:
     """The files of objects of the run in a folder, on the disk and in memory."""
     found = list((folder / "state").glob("runs/*/objects/*"))
-    for memory in MEMORY.glob(f"ciel-{os.getuid()}-*"):
-        if folder in Path(os.readlink(memory / "run")).parents:
-            found.extend((memory / "objects").iterdir())
+    for memory in jobs.in_memory_of(folder):
+        found.extend((memory / "objects").iterdir())
     return sorted(found)
 
 

@@ -27,7 +27,7 @@ import threading
 import time
 
 def until(condition):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.005)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import ciel
+from conditions import DEADLINE_S
 from test_kept import edit
 
 PARTS = """
@@ -73,7 +74,7 @@ def run(folder: Path, options: str) -> tuple[list[str], str]:
     """What ran, and standard output."""
     ended = subprocess.run(
         [sys.executable, "job.py", options],
-        cwd=folder, capture_output=True, text=True, check=False, timeout=120,
+        cwd=folder, capture_output=True, text=True, check=False, timeout=DEADLINE_S,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     lines = ended.stderr.splitlines()
@@ -159,7 +160,7 @@ def test_check_raises_if_a_pure_task_gives_two_results(
     (tmp_path / "job.py").write_text(COUNTING.replace("CHANGE", change))
     ended = subprocess.run(
         [sys.executable, "job.py"],
-        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=DEADLINE_S,
     )  # fmt: skip
     assert ended.stdout == expected, ended.stderr
     assert ("counted" in ended.stderr) == ("differs" in expected), ended.stderr

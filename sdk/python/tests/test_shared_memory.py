@@ -139,7 +139,6 @@ def mapped():
     except ciel.Refused as error:
         return [str(error), int(array[-1])]
 """
-    begun = time.monotonic()
     ended = jobs.run(tmp_path, text, "mapped", options=OPTIONS)
     words, last = ended.value
     assert last == 1
@@ -149,7 +148,6 @@ def mapped():
         words,
     ), words
     assert "hint: request less" in words
-    assert time.monotonic() - begun < 20
 
 
 def test_what_a_worker_keeps_beside_its_tasks_lets_go_of_memory(tmp_path: Path) -> None:

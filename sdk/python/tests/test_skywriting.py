@@ -11,6 +11,7 @@ from typing import Any
 import ciel
 import pytest
 from ciel._engine import find_command
+from conditions import DEADLINE_S
 
 COLLATZ = """
 n = int(argv(0));
@@ -57,7 +58,7 @@ def run_job(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     (folder / "job.py").write_text(JOB)
     (folder / "collatz.sw").write_text(COLLATZ)
     command = [find_command(), "run", "-q", f"--python={sys.executable}", *words]
-    return subprocess.run(command, cwd=folder, text=True, capture_output=True, timeout=120)
+    return subprocess.run(command, cwd=folder, text=True, capture_output=True, timeout=DEADLINE_S)
 
 
 @pytest.mark.parametrize("mode", ["-j1", "-j2", "--serial"])

@@ -31,9 +31,13 @@ from pathlib import Path
 import ciel
 
 def in_memory():
-    own = Path("state/runs").resolve()
-    folders = Path("/dev/shm").glob(f"ciel-{os.getuid()}-*")
-    mine = [folder for folder in folders if own in Path(os.readlink(folder / "run")).parents]
+    own, mine = Path("state/runs").resolve(), []
+    for folder in Path("/dev/shm").glob(f"ciel-{os.getuid()}-*"):
+        try:
+            if own in Path(os.readlink(folder / "run")).parents:
+                mine.append(folder)
+        except OSError:
+            pass  # the run of somebody else begins or ends
     return [file.name for folder in mine for file in (folder / "objects").iterdir()]
 
 def on_disk():
@@ -68,12 +72,6 @@ def main():
 )
 
 
-def of_runs(folder: Path) -> list[Path]:
-    """The folders in memory of the runs of a test."""
-    found = MEMORY.glob(f"ciel-{os.getuid()}-*")
-    return [one for one in found if folder in Path(os.readlink(one / "run")).parents]
-
-
 @pytest.mark.parametrize(
     ("keep", "options", "places"),
     [
@@ -92,7 +90,7 @@ def test_value_that_fits_and_is_not_kept_is_in_memory(
     text = HERE.replace("KEEP", keep)
     ended = jobs.run(tmp_path, text, options=("-j2", *options))
     assert ended.value == [[3_000_000, 3_000_000], *places]
-    assert of_runs(tmp_path) == []
+    assert jobs.in_memory_of(tmp_path) == []
 
 
 PUT = """
@@ -112,7 +110,8 @@ def test_values_and_arguments_of_the_program_are_in_memory(tmp_path: Path) -> No
 def places(state: str) -> list[int]:
     """Objects in memory and on the disk, of the runs of a state folder."""
     on_disk = len(list(Path(state).glob("runs/*/objects/*")))
-    return [sum(len(list((one / "objects").iterdir())) for one in of_runs(Path(state))), on_disk]
+    in_memory = [len(list((one / "objects").iterdir())) for one in jobs.in_memory_of(Path(state))]
+    return [sum(in_memory), on_disk]
 
 
 def test_session_has_its_values_in_memory(tmp_path: Path) -> None:
@@ -122,7 +121,7 @@ def test_session_has_its_values_in_memory(tmp_path: Path) -> None:
         assert session.submit(len, value.later).result() == 200_000
         there, on_disk = session.submit(places, str(state)).result()
     assert there > 0 and on_disk == 0
-    assert of_runs(state) == []
+    assert jobs.in_memory_of(state) == []
 
 
 def test_session_can_have_its_values_on_the_disk(tmp_path: Path) -> None:
@@ -178,7 +177,7 @@ def killed(folder: Path, value: str = 'made.spawn("a")') -> None:
     until(lambda: (folder / "waits").exists() or live.poll() is not None)
     live.send_signal(signal.SIGKILL)
     live.communicate(timeout=jobs.DEADLINE_S)
-    (memory,) = of_runs(folder)
+    (memory,) = jobs.in_memory_of(folder)
     assert len(list((memory / "objects").iterdir())) == 1
     (folder / "gate").unlink()
     (folder / "gate").touch()
@@ -189,22 +188,22 @@ def test_killed_run_resumes_with_what_is_in_memory(tmp_path: Path) -> None:
     ended = jobs.end_of(jobs.start(tmp_path / "job.py", options=IN_MEMORY))
     assert ended.value == [3_000_000, 1, 3_000_000]
     assert (tmp_path / "made").read_text() == "a"
-    assert of_runs(tmp_path) == []
+    assert jobs.in_memory_of(tmp_path) == []
 
 
 def test_results_of_a_killed_run_whose_memory_is_lost_are_recomputed(tmp_path: Path) -> None:
     killed(tmp_path)
-    (memory,) = of_runs(tmp_path)
+    (memory,) = jobs.in_memory_of(tmp_path)
     shutil.rmtree(memory)
     ended = jobs.end_of(jobs.start(tmp_path / "job.py", options=IN_MEMORY))
     assert ended.value == [3_000_000, 1, 3_000_000]
     assert (tmp_path / "made").read_text() == "aa"
-    assert of_runs(tmp_path) == []
+    assert jobs.in_memory_of(tmp_path) == []
 
 
 def test_killed_run_whose_put_value_is_lost_says_what_to_do(tmp_path: Path) -> None:
     killed(tmp_path, 'ciel.put(b"a" * 3_000_000)')
-    (memory,) = of_runs(tmp_path)
+    (memory,) = jobs.in_memory_of(tmp_path)
     shutil.rmtree(memory)
     ended = jobs.end_of(jobs.start(tmp_path / "job.py", options=IN_MEMORY))
     assert ended.status == 1
@@ -222,7 +221,7 @@ def test_runs_say_what_a_killed_run_has_in_memory_until_it_is_cleaned(tmp_path: 
     shown = jobs.command(tmp_path, "runs").printed.decode()
     assert shown.count("2.9 MiB in memory") == 2, shown
     jobs.command(tmp_path, "clean", "--all")
-    assert of_runs(tmp_path) == []
+    assert jobs.in_memory_of(tmp_path) == []
 
 
 def test_what_a_removed_run_has_in_memory_goes_with_the_next_one(tmp_path: Path) -> None:
@@ -230,4 +229,4 @@ def test_what_a_removed_run_has_in_memory_goes_with_the_next_one(tmp_path: Path)
     shutil.rmtree(tmp_path / "state")
     text = HERE.replace("KEEP", "False")
     assert jobs.run(tmp_path, text, options=IN_MEMORY).value[1:] == [1, 0]
-    assert of_runs(tmp_path) == []
+    assert jobs.in_memory_of(tmp_path) == []

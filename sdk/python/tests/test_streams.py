@@ -12,6 +12,7 @@ import sessions
 from ciel import testing
 from ciel._engine_strand import JOINED_BYTES_MAX, write_pieces
 from ciel._freeze import frame_of
+from conditions import DEADLINE_S
 
 
 @ciel.task
@@ -259,7 +260,7 @@ def test_stream_cannot_be_a_result_or_be_passed_on_half_read(session: ciel.Sessi
         session.submit(squares, 3).stream().open()
 
 
-@ciel.task(timeout=60)
+@ciel.task(timeout=DEADLINE_S)
 def until_seen(pipe: str) -> Iterator[str]:
     """Ends when somebody has read its first value."""
     yield "first"
@@ -267,7 +268,7 @@ def until_seen(pipe: str) -> Iterator[str]:
     yield "last"
 
 
-@ciel.task(joined=True, timeout=60)
+@ciel.task(joined=True, timeout=DEADLINE_S)
 def lines_until_seen(pipe: str) -> Iterator[bytes]:
     """The same in lines."""
     yield b"first\n"
@@ -275,7 +276,7 @@ def lines_until_seen(pipe: str) -> Iterator[bytes]:
     yield b"last\n"
 
 
-@ciel.task(timeout=60)
+@ciel.task(timeout=DEADLINE_S)
 def sees(values: Iterable[object], pipe: str) -> list[object]:
     """Tells by a named pipe that it has read its first value."""
     found: list[object] = []

@@ -50,6 +50,7 @@ mod shared_reader;
 mod shared_writer;
 mod socket;
 mod stack;
+mod streaming_copy;
 mod tail;
 mod unpacked;
 mod worker_messages;

@@ -1,10 +1,10 @@
-//! How both ends of a pipe come to the same memory: the reader listens under a name that is made of
-//! the pipe, the producer connects and sends the file of the memory, the reader says that it has
-//! it.
+//! How both ends of a pipe come to the same memory: the producer listens under a name that is made
+//! of the pipe, the reader connects and sends the file of the memory that it has mapped.
 //!
-//! Nobody waits: each looks when it has a large value at hand. Without an answer the values go
-//! through the pipe; so does all where the system has no such names, or hides them from one of the
-//! two. A name is free again when its process is gone. Read next: `shared_memory`.
+//! Nobody waits: the reader sends when it begins to read, or has got a large value through the
+//! pipe, the producer looks when it has one at hand. Without memory the values go through the pipe;
+//! so does all where the system has no such names, or hides them from one of the two. A name is
+//! free again when its process is gone. Read next: `shared_memory`.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -15,8 +15,8 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
 };
 
-/// What the reader says.
-const GOT: [u8; 1] = [1];
+/// What goes with a file.
+const SENT: [u8; 1] = [1];
 
 /// The name of a pipe, which is that of no other one while it lives.
 pub struct Name(SocketAddrUnix);
@@ -53,7 +53,7 @@ fn expect_own(socket: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// The reader's end, before the producer has come. Dropping it ends it, also for processes that
+/// The producer's end, before the reader has come. Dropping it ends it, also for processes that
 /// were forked meanwhile.
 pub struct Listener(OwnedFd);
 
@@ -69,7 +69,7 @@ impl Listener {
         Ok(Listener(socket))
     }
 
-    /// The producer, if it has come.
+    /// The reader, if it has come.
     ///
     /// # Errors
     /// As the system says; `WouldBlock` if it has not.
@@ -88,7 +88,7 @@ impl Drop for Listener {
     }
 }
 
-/// The producer, as the reader has it.
+/// The reader, as the producer has it.
 pub struct Guest(OwnedFd);
 
 impl Guest {
@@ -109,23 +109,13 @@ impl Guest {
         });
         file.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
-
-    /// Says that the file is mapped.
-    ///
-    /// # Errors
-    /// As the system says.
-    pub fn answer(&self) -> io::Result<()> {
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        rustix::net::send(&self.0, &GOT, flags)?;
-        Ok(())
-    }
 }
 
-/// The reader, as the producer has it.
+/// The producer, as the reader has it.
 pub struct Host(OwnedFd);
 
 impl Host {
-    /// The reader of a pipe, if that listens.
+    /// The producer of a pipe, if that listens.
     ///
     /// # Errors
     /// `ConnectionRefused` if nobody listens, and as the system says.
@@ -140,27 +130,13 @@ impl Host {
     ///
     /// # Errors
     /// As the system says.
-    pub fn send(&self, file: BorrowedFd<'_>) -> io::Result<()> {
+    pub fn send(self, file: BorrowedFd<'_>) -> io::Result<()> {
         let files = [file];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         control.push(SendAncillaryMessage::ScmRights(&files));
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        rustix::net::sendmsg(&self.0, &[IoSlice::new(&GOT)], &mut control, flags)?;
+        rustix::net::sendmsg(&self.0, &[IoSlice::new(&SENT)], &mut control, flags)?;
         Ok(())
-    }
-
-    /// Whether the reader has mapped it by now.
-    ///
-    /// # Errors
-    /// If it will not.
-    pub fn has_answered(&self) -> io::Result<bool> {
-        let mut byte = [0];
-        match rustix::net::recv(&self.0, &mut byte, RecvFlags::DONTWAIT) {
-            Ok((_, 0)) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(_) => Ok(true),
-            Err(rustix::io::Errno::AGAIN) => Ok(false),
-            Err(errno) => Err(errno.into()),
-        }
     }
 }

@@ -1,15 +1,15 @@
 //! Memory that both ends of a direct stream map: a word for each of its units, and the values.
 //!
 //! Where a value lies is decided by [`ciel_streams::regions`]. The reader stores the number of a
-//! region in the word of its first unit when it has released it. Read next: `shared_writer`,
-//! `shared_reader`, and `meeting` for the way from one to the other.
+//! region in a word behind those of the units when it has taken it, and in the word of its first
+//! unit when it has released it. Read next: `shared_writer`, `shared_reader`, `streaming_copy`, and
+//! `meeting` for the way from one to the other.
 
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::ptr::copy_nonoverlapping;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ciel_streams::Region;
@@ -18,8 +18,17 @@ use memmap2::MmapRaw;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::Advice;
 
+use crate::streaming_copy;
+
+/// Words of a line of the cache: what one side writes while the other one reads is on lines of its
+/// own.
+const LINE_WORDS: usize = 8;
+
+/// The word with the number of the newest region that the reader has taken.
+const TAKEN: usize = SHARED_UNITS.next_multiple_of(LINE_WORDS);
+
 /// Where the values begin: behind the words, on a page of its own.
-const VALUES: usize = (SHARED_UNITS * size_of::<u64>()).next_multiple_of(1 << 16);
+const VALUES: usize = ((TAKEN + LINE_WORDS) * size_of::<u64>()).next_multiple_of(1 << 16);
 
 const BYTES: usize = VALUES + SHARED_BYTES as usize;
 
@@ -28,30 +37,56 @@ const SEALS: SealFlags = SealFlags::SHRINK
     .union(SealFlags::GROW)
     .union(SealFlags::SEAL);
 
+/// Does what gives much memory back to the system, which takes longer than many tasks.
+///
+/// # Errors
+/// If there can be no further thread; the work is dropped then.
+pub fn in_background(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let thread = std::thread::Builder::new().name("ciel-unmap".into());
+    thread.spawn(work).map(drop)
+}
+
 /// The mapping.
 pub struct SharedMemory {
     map: MmapRaw,
 }
 
-/// The mapping of the producer, and the file by which the reader maps it, too.
-pub struct CreatedMemory {
-    shared: SharedMemory,
+/// The mapping, and the file by which the other process maps it, too.
+pub struct SharedFile {
+    memory: SharedMemory,
     file: File,
 }
 
-impl CreatedMemory {
+impl SharedFile {
     /// New memory, without pages.
     ///
     /// # Errors
     /// As the system says.
-    pub fn new() -> io::Result<CreatedMemory> {
+    pub fn create() -> io::Result<SharedFile> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = File::from(rustix::fs::memfd_create("ciel-values", flags)?);
         file.set_len(BYTES as u64)?;
         rustix::fs::fcntl_add_seals(&file, SEALS)?;
+        SharedFile::map(file)
+    }
+
+    /// The memory that another process has created.
+    ///
+    /// # Errors
+    /// If the file is no such memory, and as the system says.
+    pub fn open(file: OwnedFd) -> io::Result<SharedFile> {
+        let file = File::from(file);
+        let is_sealed = rustix::fs::fcntl_get_seals(&file)?.contains(SEALS);
+        if !is_sealed || file.metadata()?.len() != BYTES as u64 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        SharedFile::map(file)
+    }
+
+    fn map(file: File) -> io::Result<SharedFile> {
         let map = MmapRaw::map_raw(&file)?;
-        let shared = SharedMemory { map };
-        Ok(CreatedMemory { shared, file })
+        let memory = SharedMemory { map };
+        Ok(SharedFile { memory, file })
     }
 
     /// The file.
@@ -59,10 +94,14 @@ impl CreatedMemory {
         self.file.as_fd()
     }
 
-    /// Whether the reader does not need a region any more.
-    pub fn is_released(&self, region: Region) -> bool {
-        let word = self.shared.word(region.unit());
-        word.load(Ordering::Acquire) == region.number()
+    /// The mapping.
+    pub fn memory(&self) -> &SharedMemory {
+        &self.memory
+    }
+
+    /// The mapping alone.
+    pub fn into_memory(self) -> SharedMemory {
+        self.memory
     }
 
     /// Fills a region with pieces that are together as long as it. Pages that are not there yet are
@@ -78,8 +117,8 @@ impl CreatedMemory {
             // SAFETY: it lies in the region, which is this process's alone until the reader is
             // told of it.
             unsafe {
-                let to = self.shared.value(region).add(at);
-                copy_nonoverlapping(piece.as_ptr(), to, piece.len());
+                let to = self.memory.value(region).add(at);
+                streaming_copy::copy(piece.as_ptr(), to, piece.len());
             }
             at += piece.len();
         }
@@ -93,7 +132,7 @@ impl CreatedMemory {
         }
         // SAFETY: it lies in the mapping. Refused, the pages are mapped when they are used again.
         unsafe {
-            let begin = self.shared.value(region).cast();
+            let begin = self.memory.value(region).cast();
             let _ = rustix::mm::madvise(begin, region.length(), Advice::LinuxPopulateRead);
         }
         Ok(())
@@ -101,18 +140,14 @@ impl CreatedMemory {
 }
 
 impl SharedMemory {
-    /// The memory that another process has created.
-    ///
-    /// # Errors
-    /// If the file is no such memory, and as the system says.
-    pub fn open(file: OwnedFd) -> io::Result<SharedMemory> {
-        let file = File::from(file);
-        let is_sealed = rustix::fs::fcntl_get_seals(&file)?.contains(SEALS);
-        if !is_sealed || file.metadata()?.len() != BYTES as u64 {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        let map = MmapRaw::map_raw(&file)?;
-        Ok(SharedMemory { map })
+    /// Tells the producer that a region is taken, and all before it.
+    pub fn note_taken(&self, region: Region) {
+        self.word(TAKEN).store(region.number(), Ordering::Release);
+    }
+
+    /// The number of the newest region that the reader has taken; zero before the first.
+    pub fn taken(&self) -> u64 {
+        self.word(TAKEN).load(Ordering::Acquire)
     }
 
     /// Lets the producer use a region again.
@@ -121,11 +156,16 @@ impl SharedMemory {
             .store(region.number(), Ordering::Release);
     }
 
-    fn word(&self, unit: usize) -> &AtomicU64 {
-        assert!(unit < SHARED_UNITS, "unit {unit} is outside of the memory");
+    /// Whether the reader does not need a region any more.
+    pub fn is_released(&self, region: Region) -> bool {
+        self.word(region.unit()).load(Ordering::Acquire) == region.number()
+    }
+
+    fn word(&self, at: usize) -> &AtomicU64 {
+        assert!(at <= TAKEN, "word {at} is outside of the memory");
         // SAFETY: the words are at the beginning of the mapping, which is that of a page, and live
         // as long as it; they are accessed by atomic operations only.
-        unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().cast::<u64>().add(unit)) }
+        unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().cast::<u64>().add(at)) }
     }
 
     /// Where the bytes of a region are. They are the producer's until it tells of the region, and

@@ -3,8 +3,9 @@
 //!
 //! A value is not copied: its region is released when nothing in this process points into it any
 //! more. A process that is forked meanwhile sees the same memory, so what was there at a fork is
-//! never released. Values that are kept after the end of the stream keep their own pages only. It
-//! knows no frames. Read next: `meeting`, `shared_memory`.
+//! never released. Values that are kept after the end of the stream keep their own pages only. The
+//! other pages go in the background: it takes longer than many tasks. It knows no frames. Read
+//! next: `meeting`, `shared_memory`.
 
 use std::io;
 use std::os::raw::c_int;
@@ -16,8 +17,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::meeting::{Guest, Listener, Name};
-use crate::shared_memory::SharedMemory;
+use crate::meeting::{Host, Name};
+use crate::shared_memory::{SharedFile, SharedMemory, in_background};
+
+/// How often a producer is looked for: when the reader begins, and then with each large value. The
+/// pipe of a stream that is stored has none.
+const LOOKS_MAX: u32 = 16;
 
 /// How often this process was forked, and its parents before.
 static FORKS: AtomicU64 = AtomicU64::new(0);
@@ -36,13 +41,9 @@ fn count_forks() {
 
 /// What has become of the memory.
 enum Sharing {
-    /// Nothing was large enough for it yet.
-    Alone,
-    /// The producer has not come.
-    Offered(Listener),
-    /// It is there, and has not sent anything.
-    Met(Guest),
-    /// The memory is mapped.
+    /// The producer does not listen, and may so many looks later.
+    Alone { looks: u32 },
+    /// It is mapped, and the producer has it when it wants it.
     Shared(Arc<Held>),
     /// There is none.
     Refused,
@@ -70,17 +71,27 @@ impl Held {
     }
 
     fn release(&self, region: Region) {
-        self.regions().give_back(region);
-        match self.is_over.load(Ordering::Relaxed) {
-            true => self.memory.forget(region.units()),
-            false => self.memory.release(region),
+        let mut regions = self.regions();
+        regions.give_back(region);
+        let is_last = regions.is_empty();
+        drop(regions);
+        if !self.is_over.load(Ordering::Relaxed) {
+            self.memory.release(region);
+        } else if !is_last {
+            self.memory.forget(region.units());
         }
     }
 
-    /// No further value comes.
-    fn end(&self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        for gap in self.regions().gaps() {
+    /// No further value comes. The last one that is kept takes all with it.
+    fn forget_gaps(&self) {
+        let regions = self.regions();
+        let gaps = if regions.is_empty() {
+            vec![]
+        } else {
+            regions.gaps()
+        };
+        drop(regions);
+        for gap in gaps {
             self.memory.forget(gap);
         }
     }
@@ -100,16 +111,25 @@ impl SharedReader {
     /// Raises OSError if there is no such descriptor.
     #[new]
     fn new(pipe: i32) -> PyResult<SharedReader> {
-        Ok(SharedReader {
+        let mut reader = SharedReader {
             pipe: Name::of(pipe)?,
-            sharing: Sharing::Alone,
-        })
+            sharing: Sharing::Alone { looks: LOOKS_MAX },
+        };
+        reader.offer();
+        Ok(reader)
     }
 
-    /// A large value has come through the pipe: further ones may be shared. Never waits.
+    /// Offers memory, if the producer has none yet: when a large value has come through the pipe,
+    /// further ones may be shared. Never waits.
     fn offer(&mut self) {
-        let now = std::mem::replace(&mut self.sharing, Sharing::Refused);
-        self.sharing = self.next(now).unwrap_or(Sharing::Refused);
+        if let Sharing::Alone { looks } = self.sharing {
+            self.sharing = match self.shared() {
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && looks > 1 => {
+                    Sharing::Alone { looks: looks - 1 }
+                }
+                shared => shared.map_or(Sharing::Refused, Sharing::Shared),
+            };
+        }
     }
 
     /// The value of which the producer has told.
@@ -122,6 +142,7 @@ impl SharedReader {
         let region = Region::from_bytes(told);
         let taken = region.and_then(|region| held.regions().take(region).map(|()| region));
         let region = taken.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        held.memory.note_taken(region);
         Ok(SharedValue {
             held: held.clone(),
             region,
@@ -140,38 +161,27 @@ impl SharedReader {
 }
 
 impl SharedReader {
-    /// Takes the steps to shared memory that the producer is ready for.
-    fn next(&self, now: Sharing) -> io::Result<Sharing> {
-        match now {
-            Sharing::Alone => Ok(Sharing::Offered(Listener::at(&self.pipe)?)),
-            Sharing::Offered(listener) => match listener.accept() {
-                Err(error) if is_early(&error) => Ok(Sharing::Offered(listener)),
-                guest => self.next(Sharing::Met(guest?)),
-            },
-            Sharing::Met(guest) => match guest.file() {
-                Err(error) if is_early(&error) => Ok(Sharing::Met(guest)),
-                file => {
-                    count_forks();
-                    let memory = SharedMemory::open(file?)?;
-                    guest.answer()?;
-                    Ok(Sharing::Shared(Arc::new(Held::of(memory))))
-                }
-            },
-            Sharing::Shared(_) | Sharing::Refused => Ok(now),
-        }
+    fn shared(&self) -> io::Result<Arc<Held>> {
+        let host = Host::of(&self.pipe)?;
+        count_forks();
+        let file = SharedFile::create()?;
+        host.send(file.file())?;
+        Ok(Arc::new(Held::of(file.into_memory())))
     }
 }
 
 impl Drop for SharedReader {
     fn drop(&mut self) {
-        if let Sharing::Shared(held) = &self.sharing {
-            held.end();
+        if let Sharing::Shared(held) = &self.sharing
+            && held.memory.taken() > 0
+        {
+            held.is_over.store(true, Ordering::Relaxed);
+            let its = held.clone();
+            if in_background(move || its.forget_gaps()).is_err() {
+                held.forget_gaps();
+            }
         }
     }
-}
-
-fn is_early(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::WouldBlock
 }
 
 /// The bytes of one value, which can only be read.

@@ -10,8 +10,8 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::meeting::{Host, Name};
-use crate::shared_memory::CreatedMemory;
+use crate::meeting::{Guest, Listener, Name};
+use crate::shared_memory::{SharedFile, in_background};
 
 /// Values for which a reader is looked for. One that has the pipe itself is there before so many
 /// more are in it than it holds; a stream that is stored has none.
@@ -19,12 +19,12 @@ const LOOKS_MAX: u32 = 16;
 
 /// What has become of the memory.
 enum Sharing {
-    /// Nobody is asked yet, and so many more values are worth a look.
-    Alone { looks: u32 },
-    /// The reader is to map it.
-    Asked { host: Host, memory: CreatedMemory },
-    /// The reader has mapped it.
-    Shared(CreatedMemory),
+    /// The reader has not come yet, and so many more values are worth a look.
+    Alone { listener: Listener, looks: u32 },
+    /// It is there, and has not sent anything.
+    Met(Guest),
+    /// Both map it.
+    Shared(SharedFile),
     /// There is none.
     Refused,
 }
@@ -32,7 +32,6 @@ enum Sharing {
 /// Places values in memory that the reader of a pipe maps, if it does.
 #[pyclass(module = "ciel._native")]
 pub struct SharedWriter {
-    pipe: Name,
     sharing: Sharing,
     regions: Regions,
     /// Bytes from the beginning of the memory whose pages are there.
@@ -46,67 +45,74 @@ impl SharedWriter {
     /// Raises OSError if there is no such descriptor.
     #[new]
     fn new(pipe: i32) -> PyResult<SharedWriter> {
+        let looks = LOOKS_MAX;
+        let listener = Listener::at(&Name::of(pipe)?);
+        let sharing = listener.map(|listener| Sharing::Alone { listener, looks });
         Ok(SharedWriter {
-            pipe: Name::of(pipe)?,
-            sharing: Sharing::Alone { looks: LOOKS_MAX },
+            sharing: sharing.unwrap_or(Sharing::Refused),
             regions: Regions::default(),
             warm: 0,
         })
     }
 
-    /// Copies the pieces of a value one behind the other, and gives what the reader is to be told;
-    /// `None` if they have to go through the pipe.
+    /// Copies the pieces of a value one behind the other, and gives what the reader is to be told,
+    /// and whether the producer is to be held until it is; `None` if they have to go through the
+    /// pipe.
     ///
     /// Raises BufferError if a piece is no contiguous buffer of unsigned bytes.
     fn place<'py>(
         &mut self,
         py: Python<'py>,
         pieces: Vec<PyBuffer<u8>>,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    ) -> PyResult<Option<(Bound<'py, PyBytes>, bool)>> {
         let pieces = pieces.iter().map(bytes_of).collect::<PyResult<Vec<_>>>()?;
         let length = pieces.iter().map(|piece| piece.len()).sum::<usize>() as u64;
         if !ciel_streams::regions::is_shared(length) {
             return Ok(None);
         }
-        self.look();
-        let Sharing::Shared(memory) = &self.sharing else {
+        let now = std::mem::replace(&mut self.sharing, Sharing::Refused);
+        self.sharing = next(now).unwrap_or(Sharing::Refused);
+        let Sharing::Shared(file) = &self.sharing else {
             return Ok(None);
         };
+        let memory = file.memory();
         let is_released = |region| memory.is_released(region);
         let Some(region) = self.regions.place(length, is_released) else {
             return Ok(None);
         };
         let end = region.units().end;
-        py.detach(|| memory.fill(region, &pieces, end <= self.warm));
+        py.detach(|| file.fill(region, &pieces, end <= self.warm));
         self.warm = self.warm.max(end);
-        Ok(Some(PyBytes::new(py, &region.to_bytes())))
+        let is_far_ahead = self.regions.is_far_ahead(memory.taken());
+        Ok(Some((PyBytes::new(py, &region.to_bytes()), is_far_ahead)))
     }
 }
 
-impl SharedWriter {
-    /// Goes one step on the way to shared memory.
-    fn look(&mut self) {
-        self.sharing = match std::mem::replace(&mut self.sharing, Sharing::Refused) {
-            Sharing::Alone { looks } => match self.asked() {
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && looks > 1 => {
-                    Sharing::Alone { looks: looks - 1 }
-                }
-                asked => asked.unwrap_or(Sharing::Refused),
-            },
-            Sharing::Asked { host, memory } => match host.has_answered() {
-                Ok(true) => Sharing::Shared(memory),
-                Ok(false) => Sharing::Asked { host, memory },
-                Err(_) => Sharing::Refused,
-            },
-            settled @ (Sharing::Shared(_) | Sharing::Refused) => settled,
-        };
+impl Drop for SharedWriter {
+    fn drop(&mut self) {
+        if let Sharing::Shared(file) = std::mem::replace(&mut self.sharing, Sharing::Refused) {
+            // Without a further thread it is dropped here.
+            let _ = in_background(move || drop(file));
+        }
     }
+}
 
-    fn asked(&self) -> io::Result<Sharing> {
-        let host = Host::of(&self.pipe)?;
-        let memory = CreatedMemory::new()?;
-        host.send(memory.file())?;
-        Ok(Sharing::Asked { host, memory })
+/// Takes the steps to shared memory that the reader is ready for.
+fn next(now: Sharing) -> io::Result<Sharing> {
+    let is_early = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+    match now {
+        Sharing::Alone { listener, looks } => match listener.accept() {
+            Err(error) if is_early(&error) && looks > 1 => {
+                let looks = looks - 1;
+                Ok(Sharing::Alone { listener, looks })
+            }
+            guest => next(Sharing::Met(guest?)),
+        },
+        Sharing::Met(guest) => match guest.file() {
+            Err(error) if is_early(&error) => Ok(Sharing::Met(guest)),
+            file => Ok(Sharing::Shared(SharedFile::open(file?)?)),
+        },
+        Sharing::Shared(_) | Sharing::Refused => Ok(now),
     }
 }
 

@@ -27,3 +27,7 @@ pub const SHARED_VALUE_BYTES_MAX: u64 = SHARED_BYTES / 4;
 /// Bytes of values that a reader may keep in that memory. It copies further ones, so that there is
 /// room for new ones.
 pub const SHARED_HELD_BYTES_MAX: u64 = SHARED_BYTES / 2;
+
+/// Bytes of values of which the producer may have told without the reader having taken them. The
+/// next one holds the producer until it is taken.
+pub const SHARED_UNTAKEN_BYTES_MAX: u64 = SHARED_BYTES / 4;

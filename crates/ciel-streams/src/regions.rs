@@ -6,12 +6,12 @@
 //! release. It does not know processes, pipes or mappings. Read next: `limits`; `shared_memory.rs`
 //! of `ciel-python`, which has the memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use crate::limits::{
-    SHARED_BYTES, SHARED_HELD_BYTES_MAX, SHARED_UNIT_BYTES, SHARED_VALUE_BYTES_MAX,
-    SHARED_VALUE_BYTES_MIN,
+    SHARED_BYTES, SHARED_HELD_BYTES_MAX, SHARED_UNIT_BYTES, SHARED_UNTAKEN_BYTES_MAX,
+    SHARED_VALUE_BYTES_MAX, SHARED_VALUE_BYTES_MIN,
 };
 
 /// Bytes of a region as the producer tells of it.
@@ -123,6 +123,9 @@ pub struct Regions {
     used: BTreeMap<u64, Region>,
     /// That of the newest.
     number: u64,
+    /// What the reader had not taken when somebody asked last, the oldest first.
+    untaken: VecDeque<Region>,
+    untaken_bytes: u64,
 }
 
 impl Regions {
@@ -154,10 +157,21 @@ impl Regions {
         }
         self.number = region.number;
         self.used.insert(region.offset, region);
+        self.untaken.push_back(region);
+        self.untaken_bytes += length;
         if cfg!(debug_assertions) {
             self.check_all();
         }
         Some(region)
+    }
+
+    /// Whether the reader is so far behind that the producer is to be held, when it has taken
+    /// the regions up to that number.
+    pub fn is_far_ahead(&mut self, taken: u64) -> bool {
+        while let Some(region) = self.untaken.pop_front_if(|region| region.number <= taken) {
+            self.untaken_bytes -= region.length;
+        }
+        self.untaken_bytes > SHARED_UNTAKEN_BYTES_MAX
     }
 
     /// The invariant: each region lies in the memory, and no two of them overlap.
@@ -206,6 +220,11 @@ impl HeldRegions {
     /// Whether so much is held that a further value is to be copied.
     pub fn is_full(&self) -> bool {
         self.bytes > SHARED_HELD_BYTES_MAX
+    }
+
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
     }
 
     /// The bytes that are in no region which is held.

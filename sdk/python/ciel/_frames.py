@@ -5,8 +5,8 @@ file of a pickled result: a pickle of protocol 5, and behind it the memory of it
 any. The end of the bytes is the end of the stream.
 
 Where one Python task reads what another one writes, and nobody else does, both share memory for
-long values: in place of one stands its region there, with the highest bit of the length set, and
-zeros behind it. These hold the producer: the pipe is full when a quarter of the memory is not read.
+long values: in place of one stands its region there, with the highest bit of the length set. Where
+the reader is far behind, zeros follow: they hold the producer, for the pipe has no room for them.
 
 This module knows neither tasks nor values. Read next: `_freeze.py` for one value, `_reading.py` for
 who reads them.
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, BinaryIO
 
 from ciel._errors import ObjectLost
@@ -34,21 +35,15 @@ SHARED_BYTES_MIN = 64 << 10
 
 _SHARED = 1 << 63
 _REGION_BYTES = 24
-_FILL_SHIFT = 6
-"""Bytes of a value for a byte of zeros, as a power of two."""
+
+_FILL_BYTES = 320 << 10
+"""Zeros that hold the producer: more than a pipe and the buffer of its reader have room for."""
 
 
-class _Fill:
-    """The bytes that hold the producer: nobody looks at them."""
-
-    memory = memoryview(b"")
-
-    @classmethod
-    def of(cls, length: int) -> memoryview:
-        """So many of them, to be written or overwritten."""
-        if len(cls.memory) < length:
-            cls.memory = memoryview(bytearray(length))
-        return cls.memory[:length]
+@cache
+def _fill() -> memoryview:
+    """These zeros, to be written and overwritten: nobody looks at them."""
+    return memoryview(bytearray(_FILL_BYTES))
 
 
 def head_of(length: int) -> bytes:
@@ -87,11 +82,13 @@ def _is_free(buffer: bytearray) -> bool:
 def passed(frame: list[Any], shared: SharedWriter) -> list[Any]:
     """What goes through the pipe of a frame, whose first piece is its head."""
     (length,) = _LENGTH.unpack(frame[0])
-    region = shared.place(frame[1:]) if length >= SHARED_BYTES_MIN else None
-    if region is None:
+    placed = shared.place(frame[1:]) if length >= SHARED_BYTES_MIN else None
+    if placed is None:
         return frame
-    fill = _Fill.of(length >> _FILL_SHIFT)
-    return [head_of(_SHARED | len(region) + len(fill)) + region, fill]
+    region, is_far_ahead = placed
+    fill = _FILL_BYTES if is_far_ahead else 0
+    head = head_of(_SHARED | len(region) + fill) + region
+    return [head, _fill()] if is_far_ahead else [head]
 
 
 def parts_from(
@@ -127,9 +124,10 @@ def _shared_part(
         part = memoryview(shared.value(region))
     except ValueError as error:
         raise ObjectLost(f"a frame of a stream has no memory: {error}") from None
-    if length - _REGION_BYTES != len(part) >> _FILL_SHIFT:
-        raise ObjectLost(f"a frame of a stream has {length} bytes for a value of {len(part)}")
-    _filled(_Fill.of(length - _REGION_BYTES), file)
+    if length not in {_REGION_BYTES, _REGION_BYTES + _FILL_BYTES}:
+        raise ObjectLost(f"a frame of a stream has {length} bytes for a region")
+    if length > _REGION_BYTES:
+        _filled(_fill(), file)
     if not shared.is_full:
         return part
     room = memory.of(len(part))

@@ -10,8 +10,9 @@ import struct
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import ciel
 import jobs
@@ -19,6 +20,7 @@ import pytest
 from ciel._frames import SHARED_BYTES_MIN, head_of, parts_from, passed
 from ciel._freeze import frame_of, values_in
 from ciel._native import SharedReader, SharedValue, SharedWriter
+from conditions import until
 
 LONG = 1 << 20
 MEMORY = 66 << 20
@@ -30,27 +32,43 @@ def part_of(number: int, length: int) -> bytes:
     return number.to_bytes(4, "big") * (length // 4) + b"!" * (length % 4)
 
 
-def write_all(path: Path, frames: Iterable[list[Any]]) -> None:
-    """Writes frames into a pipe as a task does; a reader that leaves ends it."""
-    with open(path, "wb", buffering=0) as pipe:
-        shared = SharedWriter(pipe.fileno())
+def write_all(pipe: FileIO, shared: SharedWriter, frames: Iterable[list[Any]]) -> None:
+    """Writes frames into a pipe as a task does, and closes it; a frame of one piece is raw."""
+    with pipe:
         for frame in frames:
-            for piece in passed(frame, shared):
+            for piece in passed(frame, shared) if len(frame) > 1 else frame:
                 rest = memoryview(piece)
                 while rest:
                     rest = rest[pipe.write(rest) :]
 
 
 @contextmanager
-def parts_of(folder: Path, frames: Iterable[list[Any]]) -> Iterator[Iterator[bytes | memoryview]]:
-    """What a reader finds of frames that another thread writes."""
+def pipe_of(folder: Path, frames: Iterable[list[Any]]) -> Iterator[BinaryIO]:
+    """The end of a pipe that is read; another thread writes frames at the other one."""
     path = folder / "pipe"
     os.mkfifo(path)
-    writer = threading.Thread(target=write_all, args=(path, frames))
+    reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    pipe = open(path, "wb", buffering=0)  # noqa: SIM115
+    os.set_blocking(reading, True)
+    writer = threading.Thread(target=write_all, args=(pipe, SharedWriter(pipe.fileno()), frames))
     writer.start()
-    file = open(path, "rb")  # noqa: SIM115
-    yield parts_from(file, SharedReader(file.fileno()))
+    yield open(reading, "rb")  # noqa: SIM115
     writer.join()
+
+
+@contextmanager
+def parts_of(folder: Path, frames: Iterable[list[Any]]) -> Iterator[Iterator[bytes | memoryview]]:
+    """What a reader that is there from the beginning finds of frames."""
+    go = threading.Event()
+
+    def begun() -> Iterator[list[Any]]:
+        go.wait()
+        yield from frames
+
+    with pipe_of(folder, begun()) as file:
+        parts = parts_from(file, SharedReader(file.fileno()))
+        go.set()
+        yield parts
 
 
 def frames_of(lengths: Iterable[int]) -> Iterator[list[Any]]:
@@ -65,23 +83,50 @@ def is_shared(part: bytes | memoryview) -> bool:
     return isinstance(part, memoryview) and isinstance(part.obj, SharedValue)
 
 
-def test_long_values_are_shared_behind_two_that_go_through_the_pipe(tmp_path: Path) -> None:
-    found = []
+def test_long_values_are_shared_from_the_first_on(tmp_path: Path) -> None:
     with parts_of(tmp_path, frames_of([LONG] * 12)) as parts:
         for number, part in enumerate(parts):
             assert part == part_of(number, LONG)
+            assert is_shared(part)
+
+
+def test_reader_that_comes_late_shares_further_values(tmp_path: Path) -> None:
+    """A value that is in the pipe already goes through it; the one behind that need not."""
+    found = []
+    with pipe_of(tmp_path, frames_of([LONG] * 6)) as file:
+        assert file.peek(1)  # type: ignore[attr-defined]
+        for number, part in enumerate(parts_from(file, SharedReader(file.fileno()))):
+            assert part == part_of(number, LONG)
             found.append(is_shared(part))
-    assert found == [False] * 2 + [True] * 10
+    assert found == [False] + [True] * 5
 
 
 def test_short_and_very_long_values_go_through_the_pipe(tmp_path: Path) -> None:
-    lengths = [LONG, LONG, LONG, 0, SHARED_BYTES_MIN - 1, SHARED_BYTES_MIN, MEMORY // 4 + 1, LONG]
+    lengths = [LONG, 0, SHARED_BYTES_MIN - 1, SHARED_BYTES_MIN, MEMORY // 4 + 1, LONG]
     found = []
     with parts_of(tmp_path, frames_of(lengths)) as parts:
         for number, part in enumerate(parts):
             assert part == part_of(number, lengths[number])
             found.append(is_shared(part))
-    assert found == [False, False, True, False, False, True, False, True]
+    assert found == [True, False, False, True, False, True]
+
+
+def test_producer_is_held_while_its_reader_is_far_behind(tmp_path: Path) -> None:
+    """It continues with the value that it has at hand when a quarter of the memory is not taken."""
+    made = 0
+
+    def counted() -> Iterator[list[Any]]:
+        nonlocal made
+        for made, frame in enumerate(frames_of([LONG] * 120), 1):
+            yield frame
+
+    ahead = MEMORY // 4 // LONG
+    with parts_of(tmp_path, counted()) as parts:
+        for taken, part in enumerate(parts, 1):
+            assert is_shared(part) and part == part_of(taken - 1, LONG)
+            if taken == 1:
+                until(lambda: made > ahead)
+            assert made <= taken + ahead + 2
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -89,8 +134,8 @@ def test_value_that_is_kept_does_not_change_whatever_is_let_go_before(
     tmp_path: Path, seed: int
 ) -> None:
     chosen = random.Random(seed)
-    edges = [7, SHARED_BYTES_MIN, SHARED_BYTES_MIN + 1, LONG, 5 * LONG + 3, MEMORY // 4]
-    lengths = [LONG, LONG, *(chosen.choice(edges) for _ in range(60))]
+    edges = [7, SHARED_BYTES_MIN, SHARED_BYTES_MIN + 1, LONG, 5 * LONG + 3, MEMORY // 4 - 9]
+    lengths = [*(chosen.choice(edges) for _ in range(60)), LONG]
     rate = chosen.choice([0.0, 0.3, 0.9])
     kept: list[tuple[bytes, bytes | memoryview]] = []
     shared = 0
@@ -123,9 +168,9 @@ def test_nothing_is_left_of_a_stream_whose_values_are_gone(tmp_path: Path) -> No
     with parts_of(tmp_path, frames_of([LONG] * 8)) as parts:
         assert is_shared(list(parts)[-1])
     del parts
+    until(lambda: "ciel-values" not in Path("/proc/self/maps").read_text())
     name = f"ciel-values-{os.stat(tmp_path).st_dev:x}-{os.stat(tmp_path / 'pipe').st_ino:x}"
     assert name not in Path("/proc/net/unix").read_text()
-    assert "ciel-values" not in Path("/proc/self/maps").read_text()
     held = (os.path.realpath(f"/proc/self/fd/{one}") for one in os.listdir("/proc/self/fd"))
     assert not any("ciel-values" in one for one in held)
 
@@ -145,11 +190,12 @@ def test_value_that_outlives_its_stream_keeps_its_own_pages_only(tmp_path: Path)
     assert all(is_shared(part) for part in kept.values())
     del parts
     assert all(part == part_of(number, length) for number, part in kept.items())
-    assert 2 * length <= mapped_bytes() <= 2 * length + (1 << 18)
+    until(lambda: mapped_bytes() <= 2 * length + (1 << 18))
     assert kept.pop(4) == part_of(4, length)
-    assert length <= mapped_bytes() <= length + (1 << 18)
-    assert kept.pop(7) == part_of(7, length)
-    assert mapped_bytes() == 0
+    until(lambda: mapped_bytes() <= length + (1 << 18))
+    assert kept[7] == part_of(7, length) and mapped_bytes() >= length
+    kept.clear()
+    until(lambda: mapped_bytes() == 0)
 
 
 @pytest.mark.parametrize("length", [0, SHARED_BYTES_MIN - 1, SHARED_BYTES_MIN, 3 * LONG + 1])
@@ -176,49 +222,33 @@ def told(offset: int, length: int, number: int, fill: int) -> bytes:
 
 
 ODD = {
-    "behind the memory": told(MEMORY, LONG, 1, LONG >> 6),
-    "over its end": told(MEMORY - (1 << 16), LONG, 1, LONG >> 6),
-    "far away": told((1 << 64) - (1 << 16), LONG, 1, LONG >> 6),
-    "between units": told(1, LONG, 1, LONG >> 6),
+    "behind the memory": told(MEMORY, LONG, 1, 0),
+    "over its end": told(MEMORY - (1 << 16), LONG, 1, 0),
+    "far away": told((1 << 64) - (1 << 16), LONG, 1, 0),
+    "between units": told(1, LONG, 1, 0),
     "too short": told(0, 7, 1, 0),
-    "too long": told(0, MEMORY, 1, MEMORY >> 6),
-    "without a number": told(0, LONG, 0, LONG >> 6),
+    "too long": told(0, MEMORY, 1, 0),
+    "without a number": told(0, LONG, 0, 0),
     "wrong fill": told(0, LONG, 1, 3),
-    "cut fill": told(0, LONG, 1, LONG >> 6)[:-1],
-    "cut region": told(0, LONG, 1, LONG >> 6)[:20],
+    "cut fill": told(0, LONG, 1, 320 << 10)[:-1],
+    "cut region": told(0, LONG, 1, 0)[:20],
     "short frame": struct.pack("<Q", SHARED | 3) + b"abc",
 }
 
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
 def test_frame_that_tells_of_no_region_loses_the_stream(tmp_path: Path, odd: bytes) -> None:
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-
-    def write() -> None:
-        with open(path, "wb", buffering=0) as pipe:
-            shared = SharedWriter(pipe.fileno())
-            for frame in frames_of([LONG] * 4):
-                for piece in passed(frame, shared):
-                    pipe.write(piece)
-            pipe.write(odd)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    with open(path, "rb") as file:
-        parts = parts_from(file, SharedReader(file.fileno()))
-        for _ in range(4):
-            next(parts)
+    with parts_of(tmp_path, [*frames_of([LONG] * 2), [odd]]) as parts:
+        assert is_shared(next(parts)) and is_shared(next(parts))
         with pytest.raises(ciel.ObjectLost, match="frame"):
             next(parts)
-    writer.join()
 
 
 def test_frame_that_tells_of_a_region_before_memory_is_shared_loses_the_stream(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "frames"
-    path.write_bytes(told(0, LONG, 1, LONG >> 6))
+    path.write_bytes(told(0, LONG, 1, 0))
     file = open(path, "rb")  # noqa: SIM115
     with pytest.raises(ciel.ObjectLost, match="no memory is shared"):
         next(parts_from(file, SharedReader(file.fileno())))
@@ -296,14 +326,15 @@ def main(count: str, producer: str = "-1", reader: str = "-1") -> None:
 
 
 def test_tasks_share_the_long_values_of_a_direct_stream(tmp_path: Path) -> None:
-    assert run(tmp_path, READS, "40") == ["40 True 38"]
+    """The first one goes through the pipe where it comes before the reader."""
+    assert run(tmp_path, READS, "40") in (["40 True 39"], ["40 True 40"])
 
 
 def test_stream_on_one_slot_is_stored_and_shares_nothing(tmp_path: Path) -> None:
     assert run(tmp_path, READS, "8", slots=1) == ["8 True 0"]
 
 
-@pytest.mark.parametrize("at", [0, 2, 3, 38])
+@pytest.mark.parametrize("at", [0, 1, 2, 3, 20, 38])
 @pytest.mark.parametrize("who", ["producer", "reader"])
 def test_stream_whose_end_is_killed_is_made_again(tmp_path: Path, who: str, at: int) -> None:
     ends = (str(at), "-1") if who == "producer" else ("-1", str(at))
@@ -418,4 +449,4 @@ def test_reader_has_arrays_and_columns_without_a_copy(
     tmp_path: Path, kind: str, total: str
 ) -> None:
     pytest.importorskip(kind, reason=f"{kind} is not installed")
-    assert run(tmp_path, COLUMNS, kind) == [f"{total} 10"]
+    assert run(tmp_path, COLUMNS, kind) in ([f"{total} 11"], [f"{total} 12"])

@@ -1,8 +1,8 @@
 //! Regions of shared memory: any order of values and releases, and what is told of them.
 
 use ciel_streams::limits::{
-    SHARED_BYTES, SHARED_HELD_BYTES_MAX, SHARED_UNIT_BYTES, SHARED_UNITS, SHARED_VALUE_BYTES_MAX,
-    SHARED_VALUE_BYTES_MIN,
+    SHARED_BYTES, SHARED_HELD_BYTES_MAX, SHARED_UNIT_BYTES, SHARED_UNITS, SHARED_UNTAKEN_BYTES_MAX,
+    SHARED_VALUE_BYTES_MAX, SHARED_VALUE_BYTES_MIN,
 };
 use ciel_streams::regions::{HeldRegions, REGION_BYTES, Region, Regions, is_shared};
 use proptest::collection::vec;
@@ -61,6 +61,7 @@ impl Oracle {
             is_gap[gap.start / UNIT as usize..gap.end / UNIT as usize].fill(true);
         }
         assert_eq!(is_gap, self.units.map(|number| number == 0));
+        assert_eq!(self.reader.is_empty(), self.held.is_empty());
         for region in &self.held {
             let again = self.reader.clone().take(*region);
             assert!(again.is_err(), "{region:?} is held twice");
@@ -110,6 +111,23 @@ proptest! {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn producer_is_far_ahead_when_its_reader_has_a_quarter_of_the_memory_to_take(
+        acts in vec((MIN..=MAX, any::<prop::sample::Index>()), 1..60),
+    ) {
+        let mut regions = Regions::default();
+        let (mut lengths, mut taken) = (Vec::new(), 0);
+        for (length, take) in acts {
+            let region = regions.place(length, |_| true).unwrap();
+            lengths.push(length);
+            prop_assert_eq!(region.number(), lengths.len() as u64);
+            taken = taken.max(take.index(lengths.len() + 1));
+            let untaken: u64 = lengths[taken..].iter().sum();
+            let is_far_ahead = regions.is_far_ahead(taken as u64);
+            prop_assert_eq!(is_far_ahead, untaken > SHARED_UNTAKEN_BYTES_MAX);
         }
     }
 

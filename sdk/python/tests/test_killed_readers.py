@@ -21,6 +21,7 @@ from typing import Any
 import jobs
 import pytest
 from ciel._task_streams import MODES
+from conditions import until
 
 KILLS = int(os.environ.get("CIEL_STREAM_KILLS", "1"))
 """Kills of each kind of reader beside each kind of producer, in each mode."""
@@ -212,7 +213,7 @@ class Place:
 
     def _start(self, found: list[Case]) -> jobs.Ended:
         process = jobs.start(self.folder / "job.py", json.dumps(found))
-        assert not self.is_empty()
+        until(lambda: not self.is_empty())  # its environment appears after it was started
         (self.folder / "run").write_text(str(process.pid))
         return jobs.end_of(process, jobs.DEADLINE_S + len(found))
 

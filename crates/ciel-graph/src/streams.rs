@@ -35,6 +35,9 @@ pub enum NotDirect {
     /// Somebody else reads it.
     #[error("it has another reader")]
     OtherReaders,
+    /// Its reader reads it from the beginning in two places.
+    #[error("its reader has it twice")]
+    TakenTwice,
     /// One of both ends has waited for tasks, or is a script.
     #[error("its producer or its reader has waited for tasks")]
     Waits,
@@ -237,6 +240,7 @@ impl Graph {
             Some(_) if from.descriptor.streams.outputs.len() > 1 => Some(NotDirect::OtherStreams),
             Some(output) if to.course.reads != [output] => Some(NotDirect::OtherStreams),
             Some(output) if self.readers_of(output) != [reader] => Some(NotDirect::OtherReaders),
+            Some(output) if self.times_taken(reader, output) > 1 => Some(NotDirect::TakenTwice),
             Some(_) if waits(from) || waits(to) => Some(NotDirect::Waits),
             Some(_) if from.parent != to.parent || !to.is_spawned_once => {
                 Some(NotDirect::SpawnedApart)

@@ -294,3 +294,39 @@ def test_reader_without_a_slot_does_not_hold_its_producer(tmp_path: Path) -> Non
     assert run(tmp_path, main, "-j1") == ["read"]
     for kind in ("task_task", "task_command", "command_task", "command_command"):
         assert DIRECT not in way_of(tmp_path, f"{kind}0"), kind
+
+
+TWICE = """
+@ciel.task(stream=once)
+def numbers(count: int) -> Iterator[int]:
+    yield from range(count)
+
+
+@ciel.task
+def both(given: Iterable[int], again: Iterable[int]) -> int:
+    return sum(given) + sum(again)
+
+
+def main() -> None:
+    made = numbers.spawn(100_000)
+    print(both.spawn(made.stream(), made.stream()).result())
+    lines = ciel.sh("seq 100000", stdout=once)
+    print(int(ciel.sh("cat {a} - | wc -l", a=lines.stream(), stdin=lines, name="ends").result()))
+    lines = ciel.sh("seq 1 100000", stdout=once)
+    print(int(ciel.sh("cat {a} {b} | wc -l", a=lines.stream(), b=lines.stream()).result()))
+    lines = ciel.sh("seq 1 1 100000", stdout=once)
+    print(int(ciel.sh("wc -l", stdin=[lines, lines]).result()))
+"""
+
+
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_reader_that_has_its_stream_twice_reads_it_twice(tmp_path: Path, slots: str) -> None:
+    """A task that was passed one `single_consumer` stream in two places waited for ever.
+
+    The bytes went to the first place, so the second one, which reads from the beginning, too, had
+    no writer; with one slot the stream was stored before, and the same program ended.
+    """
+    printed = ["9999900000", "200000", "200000", "200000"]
+    assert run(tmp_path, TWICE, slots) == printed
+    assert DIRECT not in way_of(tmp_path, "both")
+    assert DIRECT not in way_of(tmp_path, "ends")

@@ -467,6 +467,40 @@ mod tests {
         assert_eq!(script, "echo ${HOME} {1,2} {x} | awk '{ print }'");
     }
 
+    /// Two closing braces became one wherever they stood, as the only sign that a brace was meant:
+    /// `awk` missed one, `${A:-${B}}` was never closed, and JSON was written without its end.
+    #[test]
+    fn two_braces_that_close_what_was_not_doubled_stay() {
+        for (command, script) in [
+            ("awk '{ if ($1) { print } }'", "awk '{ if ($1) { print } }'"),
+            ("awk '{ if ($1) {print;}}'", "awk '{ if ($1) {print;}}'"),
+            (
+                "echo ${A:-${B}} ${C:-${D:-${E}}}",
+                "echo ${A:-${B}} ${C:-${D:-${E}}}",
+            ),
+            ("echo '{\"a\": {\"b\": {}}}'", "echo '{\"a\": {\"b\": {}}}'"),
+            (
+                "echo ${A:-{x}} {{{x}}}",
+                "echo ${A:-\"${ciel_0}\"} {\"${ciel_1}\"}",
+            ),
+            ("awk '{{x; if (1) {y;z}}'", "awk '{x; if (1) {y;z}}'"),
+            ("awk '{{x}; {{if (1) {{y}}}}'", "awk '{x}; {if (1) {y}}'"),
+            ("echo }} }", "echo }} }"),
+            (
+                "cat <<E\n{\"a\": {\"b\": 1}}\nE",
+                "cat <<E\n{\"a\": {\"b\": 1}}\nE",
+            ),
+        ] {
+            let inputs = match command.contains("{x}} {") {
+                true => json!({"x": 1}),
+                false => json!({}),
+            };
+            let (found, _) = plan(command, inputs, &[])
+                .unwrap_or_else(|refused| panic!("{command}: {refused:?}"));
+            assert_eq!(found, script);
+        }
+    }
+
     #[test]
     fn variables_and_folder_are_those_that_were_asked_for() {
         let arguments = json!({

@@ -26,6 +26,13 @@ enum Quotes {
     PlainDocument,
 }
 
+/// A brace that is open: a doubled one is closed by a doubled one.
+#[derive(Clone, Copy, PartialEq)]
+enum Brace {
+    Single,
+    Doubled,
+}
+
 /// A here-document that begins after the line.
 struct Document {
     /// The line that ends it.
@@ -44,6 +51,8 @@ pub(super) struct Template<'a> {
     pub(super) variables: Vec<(String, OsString)>,
     quotes: Quotes,
     documents: Vec<Document>,
+    /// The braces around what comes next, the outermost first, but for those of placeholders.
+    braces: Vec<Brace>,
     /// The inputs that stand in the command so far.
     used: BTreeSet<String>,
 }
@@ -67,6 +76,7 @@ impl<'a> Template<'a> {
             variables: Vec::new(),
             quotes,
             documents: Vec::new(),
+            braces: Vec::new(),
             used: BTreeSet::new(),
         })
     }
@@ -119,15 +129,33 @@ impl<'a> Template<'a> {
     fn piece(&mut self, c: char, rest: &str) -> Result<(usize, String), Refused> {
         let is_plain = matches!(self.quotes, Quotes::Single | Quotes::PlainDocument);
         Ok(match c {
-            '$' if rest[1..].starts_with('{') => (2, "${".to_string()),
-            '{' | '}' if rest[1..].starts_with(c) => (2, c.to_string()),
-            '{' => self.placeholder(rest)?,
+            '$' if rest[1..].starts_with('{') => (2, self.opened("${", Brace::Single)),
+            '{' if rest[1..].starts_with('{') => (2, self.opened("{", Brace::Doubled)),
+            '{' => match self.placeholder(rest)? {
+                Some(found) => found,
+                None => (1, self.opened("{", Brace::Single)),
+            },
+            '}' => (self.closed(rest), "}".to_string()),
             '\\' if !is_plain => {
                 let length = 1 + rest[1..].chars().next().map_or(0, char::len_utf8);
                 (length, rest[..length].to_string())
             }
             _ => (c.len_utf8(), self.plain(c)),
         })
+    }
+
+    /// A brace of the shell's own, as it stands in the script.
+    fn opened(&mut self, script: &str, brace: Brace) -> String {
+        self.braces.push(brace);
+        script.to_string()
+    }
+
+    /// How many bytes of `rest`, which begins with `}`, are the one brace that is closed.
+    fn closed(&mut self, rest: &str) -> usize {
+        match self.braces.pop() {
+            Some(Brace::Doubled) if rest[1..].starts_with('}') => 2,
+            _ => 1,
+        }
     }
 
     /// A `<` outside quotes; `<<` announces a here-document, unless it stands in arithmetic.
@@ -179,11 +207,11 @@ impl<'a> Template<'a> {
         c.to_string()
     }
 
-    /// `{in.NAME}`, `{out.NAME}` or `{NAME}` at the start of `rest`; a brace that begins none of
-    /// these is the shell's own.
-    fn placeholder(&mut self, rest: &str) -> Result<(usize, String), Refused> {
+    /// `{in.NAME}`, `{out.NAME}` or `{NAME}` at the start of `rest`; none for a brace of the
+    /// shell's own.
+    fn placeholder(&mut self, rest: &str) -> Result<Option<(usize, String)>, Refused> {
         let Some(end) = rest.find('}').filter(|end| *end > 1) else {
-            return Ok((1, "{".to_string()));
+            return Ok(None);
         };
         let written = &rest[1..end];
         let (name, is_folder) = match written.strip_suffix('/') {
@@ -191,7 +219,7 @@ impl<'a> Template<'a> {
             None => (written, false),
         };
         if !is_name(name) {
-            return Ok((1, "{".to_string()));
+            return Ok(None);
         }
         match self.quotes {
             Quotes::None | Quotes::Double | Quotes::Document => {}
@@ -211,7 +239,7 @@ impl<'a> Template<'a> {
             .into_iter()
             .map(|value| self.variable(value))
             .collect();
-        Ok((end + 1, made.join(" ")))
+        Ok(Some((end + 1, made.join(" "))))
     }
 
     /// A new variable with that value, as it stands in the script.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::support::{Ended, Live, Place, until};
+use crate::support::{Ended, Gate, Live, Place, until};
 use crate::trial::folded;
 
 /// Steps of the loop.
@@ -19,12 +19,13 @@ const STEPS_PRINTED: u64 = 100;
 /// A snapshot is made when the log has so many bytes.
 const LOG_BYTES_MIN: u64 = 64 << 10;
 
+/// So many steps apart the loop waits at a stop until the test lets it continue, so that it cannot
+/// be over before the test has seen what it waits for.
+const STEPS_TO_STOP: u64 = 2_500;
+
 /// Files of the journal at any time: a snapshot and its log, those that take their places, and a
 /// draft. How long a log gets depends on how long the disk takes to sync a snapshot.
 const FILES_MAX: usize = 5;
-
-/// Snapshots in the course of the loop at least; the log is cut as often.
-const SNAPSHOTS_MIN: usize = 5;
 
 /// How often files of the journal have come or gone before the run is killed, one run after the
 /// other: when a snapshot is begun, done, or has just replaced the log.
@@ -35,18 +36,46 @@ const CHANGES_BEFORE_KILLS: [usize; 6] = [1, 2, 3, 4, 5, 7];
 /// its rest comes after its successor, so that each further kill may add one.
 const PENDING_MAX: u64 = 3;
 
-fn place() -> Place {
+fn place() -> (Place, Vec<Stop>) {
     let place = Place::new();
+    let wait = "\": > at\" + str(n) + \"; read x < stop\" + str(n)";
     let script = format!(
         "function step(n) {{
             if (n % {STEPS_PRINTED} == 0) {{ print(\"left\", n); }}
             if (n == 0) {{ return \"end\"; }}
+            if (n < {STEPS} && n % {STEPS_TO_STOP} == 0) {{
+                x = *spawn_exec(\"shell\", {{\"command\": {wait}}}, 1)[0];
+            }}
             return *spawn(step, [n - 1]);
         }}
         return step({STEPS});"
     );
     place.file("job.sw", script);
-    place
+    let left = (1..STEPS / STEPS_TO_STOP).rev();
+    let stop = |left: u64| Stop {
+        is_there: place.path(&format!("at{}", left * STEPS_TO_STOP)),
+        gate: place.gate(&format!("stop{}", left * STEPS_TO_STOP)),
+    };
+    let stops = left.map(stop).collect();
+    (place, stops)
+}
+
+/// Where the loop waits.
+struct Stop {
+    /// A file that it makes before.
+    is_there: PathBuf,
+    gate: Gate,
+}
+
+impl Stop {
+    fn is_reached(&self) -> bool {
+        self.is_there.exists()
+    }
+
+    /// Lets the loop continue here, in each later run, too.
+    fn open(&self) {
+        self.gate.release(100);
+    }
 }
 
 fn start(place: &Place) -> Live {
@@ -96,20 +125,30 @@ fn steps_shown(stdout: &str) -> u64 {
 
 #[test]
 fn journal_of_a_long_loop_stays_small() {
-    let place = place();
+    let (place, stops) = place();
     let live = start(&place);
     let (mut seen, mut files_max) = (BTreeSet::new(), 0);
-    until("the loop ends", || {
+    let mut look = || {
         let files = journal(&place);
         files_max = files_max.max(files.len());
-        seen.extend(files);
+        files
+    };
+    let is_snapshot = |file: &PathBuf| file.to_string_lossy().contains("snapshot-");
+    for stop in stops {
+        until("there is another snapshot at each stop", || {
+            let mut snapshots = look().into_iter().filter(is_snapshot);
+            let new = snapshots.find(|snapshot| !seen.contains(snapshot));
+            new.filter(|_| stop.is_reached())
+                .map(|new| seen.insert(new))
+        });
+        stop.open();
+    }
+    until("the loop ends", || {
+        look();
         live.unread().contains("end").then_some(())
     });
     expect_end(&live.end());
     assert!(files_max <= FILES_MAX, "{files_max} files");
-    let is_snapshot = |file: &&PathBuf| file.to_string_lossy().contains("snapshot-");
-    let snapshots = seen.iter().filter(is_snapshot).count();
-    assert!(snapshots >= SNAPSHOTS_MIN, "so few snapshots: {seen:?}");
 }
 
 /// Tasks in the journal of a killed run.
@@ -132,9 +171,9 @@ fn expect_resumed(ended: &Ended, kept: &Kept) {
 
 #[test]
 fn loop_killed_around_its_snapshots_goes_on_where_it_was() {
-    let place = place();
+    let (place, stops) = place();
     let mut before: Option<Kept> = None;
-    for (kills, changes) in (0u64..).zip(CHANGES_BEFORE_KILLS) {
+    for ((kills, changes), stop) in (0u64..).zip(CHANGES_BEFORE_KILLS).zip(&stops) {
         let live = start(&place);
         let (mut known, mut count) = (BTreeSet::new(), 0);
         until("the journal changes", || {
@@ -142,23 +181,26 @@ fn loop_killed_around_its_snapshots_goes_on_where_it_was() {
             // The first look finds what there was, or the first log.
             count += usize::from(!known.is_empty() && known != files);
             known = files;
-            (count >= changes).then_some(())
+            (count >= changes || stop.is_reached()).then_some(())
         });
         live.signal("KILL");
         let ended = live.end();
+        stop.open();
         assert!(expected().starts_with(&ended.stdout));
         let kept = kept(&place);
         let shown = steps_shown(&ended.stdout);
         // The root, the steps that passed, and the one that showed where it is.
         assert!(kept.spawned >= shown + 2, "{shown} shown, {kept:?}");
         let pending = kept.spawned - kept.finished;
-        assert!(pending <= PENDING_MAX + kills, "{kept:?}");
+        let at_stop = u64::from(stop.is_reached());
+        assert!(pending <= PENDING_MAX + kills + at_stop, "{kept:?}");
         if let Some(before) = &before {
             expect_resumed(&ended, before);
             assert!(kept.finished > before.finished, "no progress: {kept:?}");
         }
         before = Some(kept);
     }
+    stops.iter().for_each(Stop::open);
     let ended = start(&place).end();
     expect_end(&ended);
     expect_resumed(&ended, &before.unwrap());

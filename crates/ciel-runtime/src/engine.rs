@@ -382,9 +382,14 @@ impl Engine {
         if !lost.contains(&name) {
             lost.push(name);
         }
-        let lost: Vec<Name> = lost.into_iter().map(|name| Name(name.0)).collect();
-        let is_new = self.lost.note(&lost);
+        let names = |lost: &[ObjectName]| lost.iter().map(|name| Name(name.0)).collect();
+        let all: Vec<Name> = names(&lost);
+        let is_new = self.lost.note(&all);
         let recomputes = self.with(|core, now| {
+            // Some may have been recomputed during the search, all of them perhaps, so that nothing
+            // says any more that they were. Under the lock no task ends.
+            lost.retain(|name| self.objects.share(*name).is_err());
+            let lost = names(&lost);
             core.tell(now, graph::Event::FilesLost { lost });
             core.state().graph().recomputes_files()
         });

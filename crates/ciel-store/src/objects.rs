@@ -41,6 +41,8 @@ pub struct FileObjects {
     /// The times of files are not those of another machine, which it may tell late or rounded.
     has_stamps: bool,
     contents: Mutex<HashMap<ObjectName, Content>>,
+    /// Those that a reader has found changed and discarded since the last search for lost ones.
+    discarded: Mutex<Vec<ObjectName>>,
 }
 
 impl FileObjects {
@@ -59,6 +61,7 @@ impl FileObjects {
             digests,
             survives_power_failure: AtomicBool::new(false),
             contents: Mutex::default(),
+            discarded: Mutex::default(),
         }
     }
 
@@ -152,6 +155,8 @@ impl FileObjects {
     ) -> Result<(), StoreError> {
         let found = digest_of(file).map_err(|source| self.unreadable(name, source))?;
         if digest != Some(found) {
+            // A search that finds it here no more finds it there.
+            self.discarded().push(name);
             self.release(name)?;
             return Err(StoreError::ChangedObject { name });
         }
@@ -278,6 +283,10 @@ impl FileObjects {
             .lock()
             .expect("nobody panics with the contents")
     }
+
+    fn discarded(&self) -> MutexGuard<'_, Vec<ObjectName>> {
+        self.discarded.lock().expect("nobody panics with the names")
+    }
 }
 
 impl ObjectStore for FileObjects {
@@ -373,7 +382,10 @@ impl ObjectStore for FileObjects {
                 lost.push(name);
             }
         }
+        lost.append(&mut self.discarded());
+        lost.retain(|name| !self.contents().contains_key(name));
         lost.sort();
+        lost.dedup();
         lost
     }
 

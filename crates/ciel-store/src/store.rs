@@ -85,8 +85,9 @@ pub trait ObjectStore: fmt::Debug + Send + Sync {
     fn verify(&self, name: ObjectName) -> Result<(), StoreError>;
 
     /// Looks at the files of all objects: those that are gone, or have other bytes than they had,
-    /// are discarded; returns their names. Bytes are read of what was written to since its last
-    /// use, and of nothing else.
+    /// are discarded; returns their names, with those of objects that were discarded at a use since
+    /// the last search. Bytes are read of what was written to since its last use, and of nothing
+    /// else.
     fn find_lost(&self) -> Vec<ObjectName>;
 
     /// Recovers the objects that an earlier process of the run has left: exactly `known`. Returns

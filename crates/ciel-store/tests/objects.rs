@@ -415,3 +415,24 @@ fn many_threads_sealing_one_name_agree() {
     });
     assert_eq!((world.files(), world.used()), (100, 500));
 }
+
+/// Two tasks found at the same time that their inputs had changed: the search of the first one did
+/// not find the input of the second, which had been discarded and was told a little later. So what
+/// was being recomputed for the first was started once more.
+#[test]
+fn search_finds_what_another_reader_has_found_changed_just_now() {
+    let world = Files::new();
+    let [first, second] = [1, 2].map(ObjectName);
+    for name in [first, second] {
+        world.store().put(name, b"whole").unwrap();
+        world.damage(name, Some(b"whale"));
+    }
+    assert!(world.store().share(second).is_err());
+    assert_eq!(world.store().find_lost(), [first, second]);
+    assert_eq!(world.store().find_lost(), []);
+    world.store().put(second, b"whole").unwrap();
+    world.damage(second, Some(b"whale"));
+    assert!(world.store().share(second).is_err());
+    world.store().put(second, b"whole").unwrap();
+    assert_eq!(world.store().find_lost(), [], "it is there again");
+}

@@ -44,7 +44,8 @@ fn files_of(broken: &BrokenOff) -> Vec<PathBuf> {
 
 /// A process trusted what it had written itself: a file that was damaged under a live run was
 /// found if its length was another one, and read if not. Then it stopped the run, which had to be
-/// resumed by hand.
+/// resumed by hand. Later, two readers at the same time had all of them recomputed twice: of the
+/// file that the second one had missed the run was told when it was there again, or behind others.
 #[test]
 fn results_damaged_while_the_run_lives_are_recomputed_in_it() {
     for seed in 0..ROUNDS {

@@ -33,6 +33,8 @@ pub(crate) struct Ready {
     pub(crate) resumed: Option<Micros>,
     /// It runs in a worker of its own, and takes no core: the root where there are several.
     pub(crate) is_apart: bool,
+    /// It was offered as one that needs no core, as is the root of a session.
+    pub(crate) only_listens: bool,
     /// Its worker may be killed for it, so it goes where no strand is kept.
     pub(crate) is_limited: bool,
     pub(crate) since: Micros,
@@ -222,6 +224,7 @@ impl Node {
                 near,
             } => {
                 let is_apart = is_root && self.sets_root_apart(&class);
+                let only_listens = resources.millicores == 0;
                 let ready = Ready {
                     attempt,
                     label,
@@ -232,6 +235,7 @@ impl Node {
                     }),
                     resumed,
                     is_apart,
+                    only_listens,
                     is_limited,
                     since: now,
                 };

@@ -190,17 +190,23 @@ impl Pools {
     }
 
     /// The worker in which the root is to begin: an idle one that keeps nothing, or one of its own
-    /// beside all others.
+    /// beside all others. The first one starts together with one for its tasks, unless it
+    /// `only_listens`, as the client of a session does, which runs no tasks.
     pub(crate) fn worker_apart(
         &mut self,
         pool: &Pool,
+        only_listens: bool,
         actions: &mut Vec<Action>,
     ) -> Option<WorkerKey> {
         let keeps_nothing = |worker: &Worker| worker.parked.is_empty() && worker.is_idle();
         let is_fit = |worker: &Worker| worker.is_open() && keeps_nothing(worker);
         let idle = self.least_keeping(|worker| worker.pool == *pool && is_fit(worker), &[]);
         if idle.is_none() && self.starting(pool) == 0 {
+            let is_first = !only_listens && self.workers.is_empty();
             self.start(pool, actions);
+            if is_first {
+                self.start(pool, actions);
+            }
         }
         idle
     }

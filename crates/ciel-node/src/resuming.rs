@@ -107,7 +107,7 @@ impl Node {
         }
         match self.pools.home(ready.attempt.task) {
             Some(keeper) => self.pools.has_free_slot(keeper).then_some(keeper),
-            None => self.pools.worker_apart(pool, actions),
+            None => self.pools.worker_apart(pool, ready.only_listens, actions),
         }
     }
 

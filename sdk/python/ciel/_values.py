@@ -17,12 +17,7 @@ import sys
 import types
 from collections import deque
 from collections.abc import Iterator
-from datetime import date, datetime, time, timedelta, timezone
-from decimal import Decimal
-from fractions import Fraction
-from pathlib import PurePath
 from typing import Any
-from uuid import UUID
 
 from ciel._call import Definition, TaskFunction
 from ciel._globals import Kind, kind_of
@@ -34,10 +29,16 @@ PARTS_MAX = 100_000
 DEPTH_MAX = 50
 """Containers and objects in each other that are looked at; what is deeper counts likewise."""
 
-_PRINTED = (
-    *(int, float, complex, str, bool, type(None), type(...), range, slice),
-    *(Decimal, Fraction, date, datetime, time, timedelta, timezone, UUID),
-)
+_PRINTED = (int, float, complex, str, bool, type(None), type(...), range, slice)
+
+_PRINTED_OF_MODULES = {
+    "datetime": ("date", "datetime", "time", "timedelta", "timezone"),
+    "decimal": ("Decimal",),
+    "fractions": ("Fraction",),
+    "uuid": ("UUID",),
+}
+"""More classes whose objects their text tells apart, of modules that are slow to import: a value of
+one is there only if its module is."""
 _BY_TYPE = frozenset({"lock", "RLock", "_RLock", "Condition", "Semaphore", "BoundedSemaphore"})
 """Classes of `threading` whose objects hold nothing that results depend on; nor do loggers."""
 
@@ -73,7 +74,7 @@ class Values:
             return self._lead(type_) + b"." + value.name.encode()
         if isinstance(value, bytes) and type_ is bytes:
             return b"bytes " + value
-        if type_ in _PRINTED or isinstance(value, PurePath):
+        if _is_told_by_text(value, type_):
             return f"{type_.__name__} {value!r}".encode()
         if isinstance(value, (types.FunctionType, type, TaskFunction)):
             return self._lead(value)
@@ -182,6 +183,16 @@ class Values:
         self.leads_to.append(target)
         inner = target.function if isinstance(target, TaskFunction) else target
         return f"{inner.__module__}.{inner.__qualname__}".encode()
+
+
+def _is_told_by_text(value: Any, type_: Any) -> bool:
+    """Whether two values of that class are equal if their texts are."""
+    if type_ in _PRINTED:
+        return True
+    if type_.__qualname__ in _PRINTED_OF_MODULES.get(type_.__module__, ()):
+        return type_ is getattr(sys.modules.get(type_.__module__), type_.__qualname__, None)
+    paths = sys.modules.get("pathlib")
+    return paths is not None and isinstance(value, paths.PurePath)
 
 
 def _name(type_: type[Any]) -> bytes:

@@ -175,7 +175,7 @@ fn root_that_declares_memory_gets_it_from_the_store_or_is_refused() {
         assert_eq!(world.tell(root), "shrink(10)");
         let placed = world.shrank(shrank);
         if shrank == 10 {
-            assert_eq!(placed, "start0(py)");
+            assert_eq!(placed, "start0(py) start1(py)");
             assert_eq!(world.ready(0), "1000:worker0");
             continue;
         }

@@ -373,9 +373,9 @@ fn task_with_a_limit_is_not_lent_to_a_worker_that_keeps_a_strand() {
 #[test]
 fn root_has_a_worker_of_its_own_and_takes_no_core() {
     let mut world = World::new(2, false);
-    assert_eq!(world.root(None), "start0(py)");
+    assert_eq!(world.root(None), "start0(py) start1(py)");
     assert_eq!(world.ready(0), format!("{ROOT}:worker0"));
-    assert_eq!(world.pooled(1, "py"), "start1(py)");
+    assert_eq!(world.pooled(1, "py"), "");
     assert_eq!(world.pooled(2, "py"), "start2(py)");
     assert_eq!(world.ready(1), "1:worker1");
     assert_eq!(world.parked_timely(ROOT), "");
@@ -429,8 +429,28 @@ fn root_whose_worker_is_gone_goes_on_in_another_one() {
     let worker = WorkerKey(0);
     let lost = format!("lost{ROOT}");
     assert_eq!(world.tell(Event::WorkerGone { worker }), lost);
-    assert_eq!(world.root(Some(u64::MAX)), "start1(py)");
+    assert_eq!(world.root(Some(u64::MAX)), "");
     assert_eq!(world.ready(1), format!("{ROOT}:worker1"));
+    let worker = WorkerKey(1);
+    world.parked(ROOT);
+    assert_eq!(world.tell(Event::WorkerGone { worker }), lost);
+    assert_eq!(world.root(Some(u64::MAX)), "start2(py) start3(py)");
+}
+
+/// The first task of a root waited for a whole start of a worker, after that of the root's.
+#[test]
+fn worker_for_the_first_task_starts_together_with_that_of_the_root() {
+    let mut world = World::new(2, false);
+    assert_eq!(world.root(None), "start0(py) start1(py)");
+    assert_eq!(world.ready(1), format!("{ROOT}:worker1"));
+    assert_eq!(world.pooled(1, "py"), "");
+    assert_eq!(world.ready(0), "1:worker0");
+}
+
+#[test]
+fn on_one_core_only_the_worker_of_the_root_starts() {
+    let mut world = World::new(1, false);
+    assert_eq!(world.root(None), "start0(py)");
 }
 
 /// When a root was replayed of which a live copy was kept, nothing used its worker ever again.

@@ -215,7 +215,8 @@ fn run_of_more_tasks_than_its_history_tells_of_is_counted_by_function() {
     );
     assert_eq!(one["finished"], 16_000);
     let known = run["tasks"].as_array().unwrap().len();
-    assert!((10_000..15_000).contains(&known), "{known}");
+    // At least those that may wait for the thread that writes them, should it never have its turn.
+    assert!((4_096..15_000).contains(&known), "{known}");
     let all = folder.ciel(&["ps", "--all"]).stdout;
     let count = |line: &&str| line.contains("16000 tasks  16000 finished");
     assert!(all.lines().rev().take(2).any(|line| count(&line)), "{all}");

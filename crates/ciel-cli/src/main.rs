@@ -5,6 +5,7 @@
 //! running job shows), `failures` (the text of a failed one), `look` (`ps`, `runs`, `journal`,
 //! `why`, `logs`).
 
+mod allocator;
 mod amounts;
 mod carry;
 mod clean;
@@ -54,7 +55,7 @@ use crate::options::{Command, Options};
 
 /// What one thread makes of a task another one often lets go of.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 /// The option of the allocator for how long freed memory is kept; its binding names no constant.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;

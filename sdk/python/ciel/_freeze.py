@@ -41,6 +41,8 @@ _BYTES = pickle.PROTO + b"\x05" + pickle.BINBYTES8
 """How the pickle of bytes begins, before their length: to write it by hand copies none of them."""
 
 _LENGTH = struct.Struct("<Q")
+_PLAIN_BYTES_MAX = 24
+"""A pickle of so few bytes names no future: the module and the class of one take more."""
 
 
 class Frozen:
@@ -121,6 +123,8 @@ def thaw(
     streams: Thaw | None = None,
 ) -> Any:
     """The value of a pickle; `references` returns the i-th future, `streams` its stream."""
+    if len(data) <= _PLAIN_BYTES_MAX and not _names_something(data):
+        return pickle.loads(data, buffers=buffers)
     outer, freezing.thaw = freezing.thaw, references
     outer_streams, freezing.thaw_stream = freezing.thaw_stream, streams
     try:

@@ -10,6 +10,7 @@ use crate::limits::{EVICTED_AT_ONCE, EVICTED_ENTRIES_MAX};
 use crate::objects::Objects;
 use crate::staging;
 use crate::store::KeptResults;
+use crate::writing::parts_in;
 
 /// What an eviction has removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +48,9 @@ impl KeptResults {
         staging::clear(self.folder());
         self.note_uses()?;
         let mut evicted = Evicted::default();
+        if self.bytes_at_most()? <= bytes_max {
+            return Ok(evicted);
+        }
         for what in [Removed::Bytes, Removed::Entries] {
             while self.usage()?.bytes > bytes_max {
                 let step = self.evict_some(bytes_max, what)?;
@@ -120,11 +124,13 @@ fn drop_all(
         })?;
         if query.exists(params![id])? {
             drop_objects(change, objects, *id)?;
-            let mut note = change.prepare_cached(match what {
-                Removed::Entries => "UPDATE entry SET body = NULL WHERE id = ?1",
-                Removed::Bytes => "UPDATE entry SET bytes = length(body) WHERE id = ?1",
-            })?;
-            note.execute(params![id])?;
+            match what {
+                Removed::Entries => drop_body(change, *id)?,
+                Removed::Bytes => {
+                    let note = "UPDATE entry SET bytes = length(body) WHERE id = ?1";
+                    change.prepare_cached(note)?.execute(params![id])?;
+                }
+            }
             evicted.entries += 1;
             evicted.bytes += bytes;
         }
@@ -139,6 +145,17 @@ fn drop_all(
     )?;
     forget_evicted(change)?;
     Ok(evicted)
+}
+
+/// Of an entry only the parts stay.
+fn drop_body(change: &Transaction<'_>, id: i64) -> Result<(), KeptError> {
+    let mut query = change.prepare_cached("SELECT body FROM entry WHERE id = ?1")?;
+    let body: Vec<u8> = query.query_row(params![id], |row| row.get(0))?;
+    // Of a damaged one nothing is known.
+    let parts = parts_in(&body).map_or(&[][..], |(_, bytes)| bytes);
+    let drop = "UPDATE entry SET parts = ?2, body = NULL WHERE id = ?1";
+    change.prepare_cached(drop)?.execute(params![id, parts])?;
+    Ok(())
 }
 
 /// Of the entries without a result only so many stay, and the places of those.

@@ -67,6 +67,8 @@ pub struct IdentityWriter {
     path: PathBuf,
     gathered: Vec<u8>,
     bytes: u64,
+    /// A record was left out when the file was nearly full, so all later ones are.
+    is_full: bool,
     /// Codes whose pieces are in the file.
     codes: HashSet<Digest>,
 }
@@ -79,12 +81,16 @@ impl IdentityWriter {
             path,
             gathered: Vec::new(),
             bytes,
+            is_full: false,
             codes: HashSet::new(),
         }
     }
 
     /// A task is given this.
     pub fn given(&mut self, name: u128, what: Arc<str>, parts: &Parts, is_marked: bool) {
+        if self.is_full {
+            return;
+        }
         let is_known = parts.code.is_some_and(|code| !self.codes.insert(code));
         let parts = Parts {
             pieces: match is_known {
@@ -104,9 +110,17 @@ impl IdentityWriter {
         }));
     }
 
-    /// Adds a record, which reaches the file with [`IdentityWriter::flush`]; beyond the bound of
-    /// the file it is left out.
+    /// Whether no record is added any more: the file has reached its bound.
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Adds a record, which reaches the file with [`IdentityWriter::flush`]. One that is beyond the
+    /// bound of the file is left out, and so are all that follow if the file is nearly full.
     pub fn add(&mut self, note: &IdentityNote) {
+        if self.is_full {
+            return;
+        }
         let start = self.gathered.len();
         let mut gathered = std::mem::take(&mut self.gathered);
         gathered.extend_from_slice(&[0; LENGTH_BYTES]);
@@ -115,6 +129,7 @@ impl IdentityWriter {
         let record = &self.gathered[start + LENGTH_BYTES..];
         let length = u32::try_from(record.len()).unwrap_or(u32::MAX);
         if self.bytes + u64::from(length) > IDENTITIES_BYTES_MAX {
+            self.is_full = self.bytes > IDENTITIES_BYTES_MAX - NEARLY_FULL_BYTES;
             return self.gathered.truncate(start);
         }
         self.bytes += u64::from(length) + LENGTH_BYTES as u64;

@@ -13,6 +13,18 @@ pub const INDEX_CACHE_KIB: i64 = 8 << 10;
 /// that was changed several times by then is written once.
 pub const INDEX_LOG_PAGES: i64 = 4 << 10;
 
+/// Entries from which on a batch is of short tasks: it waits until somebody looks.
+pub const PENDING_ENTRIES_MIN: usize = 64;
+
+/// Entries that wait at most: to put them in takes part of a second.
+pub const PENDING_ENTRIES_MAX: u64 = 128 << 10;
+
+/// Bytes of a batch that waits; one that is longer is put in at once.
+pub const PENDING_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes of batches that are put in together, and of the last of them.
+pub const PENDING_BYTES_AT_ONCE: usize = 8 << 20;
+
 /// Entries without a result that stay, so that a task can be told that its result was removed.
 pub const EVICTED_ENTRIES_MAX: u64 = 100_000;
 

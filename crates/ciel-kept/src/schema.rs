@@ -2,8 +2,9 @@
 //!
 //! `entry` has a row for each key; one without a body was evicted. `holds` says which objects an
 //! entry needs, `place` which key the task at a position had last, `begun` which positions had a
-//! task that was not kept and whether it ended well, `file` the digests of the user's files. It
-//! does not know what a body says.
+//! task that was not kept and whether it ended well, `file` the digests of the user's files, and
+//! `pending` what is not in these yet. The parts of an entry are the beginning of its body, and
+//! stand alone where that is gone. It does not know what a body says. Read next: `pending`.
 
 use std::path::Path;
 
@@ -15,6 +16,18 @@ use crate::limits;
 
 /// The version of the tables and of the bodies in them; an index of another one is emptied.
 const FORMAT: i64 = 6;
+
+/// What waits to be put into the other tables; the long column is the last, so that a look at the
+/// others reads no more.
+const PENDING: &str = "
+    CREATE TABLE IF NOT EXISTS pending (
+        id INTEGER PRIMARY KEY,
+        now_s INTEGER NOT NULL,
+        entries INTEGER NOT NULL,
+        check_digest BLOB NOT NULL,
+        notes BLOB NOT NULL
+    );
+";
 
 const TABLES: &str = "
     CREATE TABLE entry (
@@ -58,6 +71,7 @@ pub(crate) fn open(path: &Path) -> Result<Connection, KeptError> {
     if format(&index)? != FORMAT {
         make_tables(&mut index)?;
     }
+    index.execute_batch(PENDING)?;
     Ok(index)
 }
 
@@ -74,7 +88,9 @@ fn make_tables(index: &mut Connection) -> Result<(), KeptError> {
     let making = index.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have made them meanwhile.
     if format(&making)? != FORMAT {
-        for table in ["entry", "holds", "place", "begun", "file", "total"] {
+        for table in [
+            "entry", "holds", "place", "begun", "file", "total", "pending",
+        ] {
             making.execute_batch(&format!("DROP TABLE IF EXISTS {table}"))?;
         }
         making.execute_batch(TABLES)?;

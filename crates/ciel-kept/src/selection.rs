@@ -51,6 +51,7 @@ impl KeptResults {
     /// # Errors
     /// Those of the index.
     pub fn select(&self, selection: &Selection) -> Result<Vec<Chosen>, KeptError> {
+        self.index_pending()?;
         let mut query = self.connection().prepare_cached(
             "SELECT id, task, run, used_s, bytes - ?5 * length(body) FROM entry
              WHERE body IS NOT NULL
@@ -110,6 +111,7 @@ impl KeptResults {
     /// # Errors
     /// Those of the index.
     pub fn keys_of_run(&self, run: &str) -> Result<BTreeSet<Digest>, KeptError> {
+        self.index_pending()?;
         let mut query = self
             .connection()
             .prepare_cached("SELECT key FROM entry WHERE run = ?1 AND body IS NOT NULL")?;
@@ -134,6 +136,7 @@ impl KeptResults {
     /// # Errors
     /// Those of the index.
     pub fn usage_by_run(&self) -> Result<BTreeMap<String, Usage>, KeptError> {
+        self.index_pending()?;
         let mut query = self.connection().prepare_cached(
             "SELECT run, count(*), sum(bytes) FROM entry WHERE body IS NOT NULL GROUP BY run",
         )?;

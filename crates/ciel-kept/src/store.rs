@@ -19,7 +19,7 @@ use crate::holdings::drop_objects;
 use crate::limits::USE_NOTED_AFTER_S;
 use crate::objects::{Objects, digest_of};
 use crate::schema::{self, blob};
-use crate::writing::Writing;
+use crate::writing::{Writing, encoded, parts_in};
 
 /// Results that are kept in a folder.
 pub struct KeptResults {
@@ -28,6 +28,8 @@ pub struct KeptResults {
     objects: Objects,
     /// Lookups see the index as it was when this became true.
     is_held: Cell<bool>,
+    /// Something was looked up.
+    pub(crate) has_looked: Cell<bool>,
     /// Entries that were used, by their numbers, with the second of their last use.
     used: RefCell<Vec<(i64, u64)>>,
 }
@@ -78,6 +80,7 @@ impl KeptResults {
             index,
             objects,
             is_held: Cell::default(),
+            has_looked: Cell::default(),
             used: RefCell::default(),
         })
     }
@@ -94,10 +97,17 @@ impl KeptResults {
     /// Those of the index.
     pub fn hold(&self) -> Result<(), KeptError> {
         if !self.is_held.get() {
+            self.prepare_look()?;
             self.index.prepare_cached("BEGIN")?.execute([])?;
             self.is_held.set(true);
         }
         Ok(())
+    }
+
+    /// Whoever looks finds all that was noted.
+    fn prepare_look(&self) -> Result<(), KeptError> {
+        self.has_looked.set(true);
+        self.index_pending()
     }
 
     /// Lookups see again what other processes change.
@@ -180,6 +190,7 @@ impl KeptResults {
 
     /// What there is under a key; a use at `now_s` is noted.
     fn under(&self, key: Digest, now_s: Option<u64>) -> Result<Option<Under>, KeptError> {
+        self.prepare_look()?;
         let mut query = self
             .index
             .prepare_cached("SELECT id, used_s, check_digest, body FROM entry WHERE key = ?1")?;
@@ -237,12 +248,13 @@ impl KeptResults {
 
     /// Why there is nothing under the keys of a task.
     fn reason(&self, parts: &[Parts], place: Digest) -> Result<RerunReason, KeptError> {
-        let mut query = self
-            .index
-            .prepare_cached("SELECT parts FROM entry JOIN place USING (key) WHERE place = ?1")?;
+        let mut query = self.index.prepare_cached(
+            "SELECT CASE parts WHEN x'' THEN body ELSE parts END
+             FROM entry JOIN place USING (key) WHERE place = ?1",
+        )?;
         let row = query.query_row(params![blob(place)], |row| row.get::<_, Vec<u8>>(0));
         let before = row.optional()?;
-        let before = before.and_then(|bytes| postcard::from_bytes::<Parts>(&bytes).ok());
+        let before = before.and_then(|bytes| Some(parts_in(&bytes)?.0));
         let reason = before.and_then(|before| {
             let mut like = parts.iter();
             let like = like.find(|one| one.surroundings == before.surroundings);
@@ -290,6 +302,7 @@ impl KeptResults {
     /// # Errors
     /// Those of the index.
     pub fn is_news(&self, place: Digest, parts: &Parts) -> Result<bool, KeptError> {
+        self.prepare_look()?;
         let mut query = self
             .index
             .prepare_cached("SELECT 1 FROM place WHERE place = ?1 AND key = ?2")?;
@@ -360,7 +373,8 @@ impl KeptResults {
             for ((digest, length), file) in held.iter().zip(*files) {
                 objects.add(*digest, *length, file)?;
             }
-            writing.put(objects, (*key, entry, &held), now_s)?;
+            let body = encoded(entry);
+            writing.put(objects, (*key, entry, &body), &held, now_s)?;
         }
         keyed.sort_unstable_by_key(|(_, number, entry, _)| (entry.place, *number));
         for (key, _, entry, _) in &keyed {
@@ -374,6 +388,7 @@ impl KeptResults {
     /// # Errors
     /// Those of the index.
     pub fn usage(&self) -> Result<Usage, KeptError> {
+        self.index_pending()?;
         let mut query = self
             .index
             .prepare_cached("SELECT entries, bytes FROM total")?;
@@ -391,6 +406,7 @@ impl KeptResults {
     /// # Errors
     /// Those of files and index.
     pub fn verify(&mut self) -> Result<u64, KeptError> {
+        self.index_pending()?;
         let mut query = self
             .index
             .prepare("SELECT key, check_digest, body FROM entry WHERE body IS NOT NULL")?;
@@ -446,9 +462,20 @@ impl KeptResults {
         &self.index
     }
 
+    /// Whether lookups see the index as it was.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held.get()
+    }
+
+    /// The objects.
+    pub(crate) fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
     /// A transaction, and the objects whose files are linked and removed inside it.
     pub(crate) fn change_with_objects(&mut self) -> Result<(Transaction<'_>, &Objects), KeptError> {
         self.let_go()?;
+        self.index_pending()?;
         let behavior = TransactionBehavior::Immediate;
         let change = self.index.transaction_with_behavior(behavior)?;
         Ok((change, &self.objects))

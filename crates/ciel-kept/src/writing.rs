@@ -9,9 +9,8 @@ use std::collections::BTreeSet;
 
 use ciel_model::Digest;
 use rusqlite::{OptionalExtension, Transaction, params};
-use serde::Serialize;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Parts};
 use crate::error::KeptError;
 use crate::holdings::{release, remove_unheld};
 use crate::objects::Objects;
@@ -20,7 +19,7 @@ use crate::schema::blob;
 /// Adds an entry, unless there is one of that key.
 const ADD: &str = "
     INSERT INTO entry (key, used_s, bytes, marked, run, task, check_digest, parts, body)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (key) DO NOTHING";
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, x'', ?8) ON CONFLICT (key) DO NOTHING";
 
 /// Tasks that are noted as begun of which a transaction knows the places, at most.
 const BEGUN_MAX: usize = 1024;
@@ -51,29 +50,19 @@ impl<'a> Writing<'a> {
     }
 
     /// Writes an entry that holds these objects, as used at `now_s`, under its key, in place of one
-    /// that is there. Its place is still to be put.
+    /// that is there. It is given with its body. Its place is still to be put.
     pub(crate) fn put(
         &mut self,
         objects: &Objects,
-        (key, entry, held): (Digest, &Entry, &[(Digest, u64)]),
+        (key, entry, body): (Digest, &Entry, &[u8]),
+        held: &[(Digest, u64)],
         now_s: u64,
     ) -> Result<(), KeptError> {
-        let (body, parts) = (encoded(entry), encoded(&entry.parts));
         let lengths: u64 = held.iter().map(|(_, length)| length).sum();
         let bytes = body.len() as u64 + lengths;
-        let (key, check) = (blob(key), blob(Digest::of(&body)));
+        let (key, check) = (blob(key), blob(Digest::of(body)));
         let (run, task) = (&*entry.run, &*entry.task);
-        let row = params![
-            key,
-            now_s,
-            bytes,
-            entry.is_marked,
-            run,
-            task,
-            check,
-            parts,
-            body
-        ];
+        let row = params![key, now_s, bytes, entry.is_marked, run, task, check, body];
         // Most keys are new: only where one is not is the earlier entry looked for.
         let mut before = Vec::new();
         if self.change.prepare_cached(ADD)?.execute(row)? == 0 {
@@ -132,6 +121,15 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
+    /// The task at a place has begun or ended since without being kept, as `begun` in the tables
+    /// has it.
+    pub(crate) fn put_begun(&self, place: Digest, ended: u8) -> Result<(), KeptError> {
+        self.change
+            .prepare_cached("INSERT OR REPLACE INTO begun VALUES (?1, ?2)")?
+            .execute(params![blob(place), ended])?;
+        Ok(())
+    }
+
     /// Ends the transaction: all of it counts from now on.
     pub(crate) fn commit(self) -> Result<(), KeptError> {
         self.change
@@ -149,8 +147,18 @@ fn begun(change: &Transaction<'_>) -> Result<Option<BTreeSet<Vec<u8>>>, KeptErro
     Ok((places.len() <= BEGUN_MAX).then_some(places))
 }
 
-/// A value as bytes, which are usually few.
-fn encoded(value: &impl Serialize) -> Vec<u8> {
-    let buffer = Vec::with_capacity(USUAL_BYTES);
-    postcard::to_extend(value, buffer).expect("an entry in memory can be encoded")
+/// The body of an entry.
+pub(crate) fn encoded(entry: &Entry) -> Vec<u8> {
+    encoded_behind(Vec::with_capacity(USUAL_BYTES), entry)
+}
+
+/// These bytes, and behind them the body of an entry.
+pub(crate) fn encoded_behind(bytes: Vec<u8>, entry: &Entry) -> Vec<u8> {
+    postcard::to_extend(entry, bytes).expect("an entry in memory can be encoded")
+}
+
+/// The parts at the beginning of a body, and their bytes; none if it is damaged.
+pub(crate) fn parts_in(body: &[u8]) -> Option<(Parts, &[u8])> {
+    let (parts, rest) = postcard::take_from_bytes(body).ok()?;
+    Some((parts, &body[..body.len() - rest.len()]))
 }

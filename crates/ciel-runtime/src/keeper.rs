@@ -25,7 +25,7 @@ use bytes::Bytes;
 use ciel_engine::ResultQuery;
 use ciel_graph::Event;
 use ciel_kept::{
-    Entry, Found, IdentityWriter, KeptContent, KeptError, KeptOutput, KeptResults, Parts,
+    Entry, Found, IdentityWriter, KeptContent, KeptError, KeptOutput, KeptResults, Notes, Parts,
 };
 use ciel_model::{
     Content, Descriptor, Digest, FileRead, Form, FunctionCode, Handle, Label, Name, Reached,
@@ -259,7 +259,7 @@ impl Keeper<'_> {
             }
             Err(reason) => {
                 if let Some(given) = given {
-                    self.note_begun(given, &query);
+                    self.note_begun(self.as_begun(given, &query), &query);
                 }
                 let reason = Box::new(reason);
                 self.engine.with(|core, now| {
@@ -432,20 +432,29 @@ impl Keeper<'_> {
         if self.begun.contains_key(&query.attempt.task) {
             return;
         }
-        if let Some(given) = self.given_to(query) {
-            self.note_given(&given.parts, query);
-            self.note_begun(given, query);
+        if let Some(begun) = self.begun_with(query) {
+            self.note_begun(begun, query);
         }
     }
 
-    fn note_begun(&mut self, given: Given, query: &ResultQuery) {
-        self.batch.places.push(place_of(&query.label));
-        self.expect_batch();
-        let begun = Begun {
+    /// What a task was given, which is written down.
+    fn begun_with(&mut self, query: &ResultQuery) -> Option<Begun> {
+        let given = self.given_to(query)?;
+        self.note_given(&given.parts, query);
+        Some(self.as_begun(given, query))
+    }
+
+    fn as_begun(&self, given: Given, query: &ResultQuery) -> Begun {
+        Begun {
             given,
             label: query.label.clone(),
             is_marked: self.is_marked(query),
-        };
+        }
+    }
+
+    fn note_begun(&mut self, begun: Begun, query: &ResultQuery) {
+        self.batch.places.push(place_of(&query.label));
+        self.expect_batch();
         self.begun.insert(query.attempt.task, begun);
     }
 
@@ -464,20 +473,17 @@ impl Keeper<'_> {
         let ended: FxHashSet<Digest> = ended.chain(unkept).collect();
         let places = batch.places.into_iter();
         let unended: Vec<Digest> = places.filter(|place| !ended.contains(place)).collect();
-        if !unended.is_empty() {
-            self.with_store(|store| store.begin(&unended));
+        let notes = Notes {
+            begun: unended,
+            unkept: batch.unkept,
+            kept: batch.entries,
+            taken: batch.taken,
+        };
+        if !notes.is_empty() {
+            self.with_store(|store| store.note(&notes, seconds_now()));
         }
-        if !batch.unkept.is_empty() {
-            self.with_store(|store| store.note_unkept(&batch.unkept));
-        }
-        if !batch.entries.is_empty() {
-            self.with_store(|store| store.keep(&batch.entries, seconds_now()));
-        }
-        for (entry, _) in &batch.entries {
+        for (entry, _) in &notes.kept {
             self.clear(entry.place);
-        }
-        if !batch.taken.is_empty() {
-            self.with_store(|store| store.note_taken(&batch.taken));
         }
         if let Store::Open(_) = self.store {
             self.with_store(KeptResults::note_uses);

@@ -62,6 +62,8 @@ pub(crate) struct TwoRuns {
 /// What a task gave that ended well.
 pub(crate) struct EndedTask {
     pub(crate) attempt: AttemptKey,
+    /// What it was given, if that was not said when it began.
+    pub(crate) begun: Option<Box<ResultQuery>>,
     pub(crate) label: Label,
     pub(crate) descriptor: Arc<Descriptor>,
     /// None if the result itself cannot be kept, only that of a task above it.
@@ -113,6 +115,7 @@ impl Request {
             Request::Ended(ended) => {
                 let mut outputs = ended.outputs.iter().flatten();
                 outputs.all(|output| matches!(output.content, StagedContent::Inline(_)))
+                    && ended.begun.as_deref().is_none_or(reads_no_file)
             }
             Request::Read(_, digest) => digest.is_some(),
             Request::Left(_)

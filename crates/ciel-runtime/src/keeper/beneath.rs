@@ -66,7 +66,9 @@ impl Keeper<'_> {
 
     /// A task has ended well.
     pub(super) fn add(&mut self, mut ended: EndedTask) {
+        let query = ended.begun.take();
         let begun = self.begun.remove(&ended.attempt.task);
+        let begun = begun.or_else(|| self.begun_with(&*query?));
         let task = ended.label.name;
         let follows = self.subtrees.follows(task);
         if begun.is_none() && !follows {
@@ -94,6 +96,8 @@ impl Keeper<'_> {
                 self.subtrees.on_ended(task, attempt, done);
             }
             if let Some(begun) = begun {
+                // Until it is resolved, which may be never.
+                self.batch.places.push(place_of(&begun.label));
                 self.unresolved.insert(task, (begun, ended));
             }
             return;

@@ -45,6 +45,9 @@ impl Keeper<'_> {
         read: Vec<FileRead>,
         is_taken: bool,
     ) {
+        if self.identities.is_full() {
+            return;
+        }
         let digest = |output: &KeptOutput| match &output.content {
             KeptContent::Inline(bytes) => Digest::of(bytes),
             KeptContent::Object { digest, .. } => *digest,

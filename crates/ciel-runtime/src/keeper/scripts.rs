@@ -35,6 +35,7 @@ pub(crate) fn ended_script(
             task: assignment.task,
             number: assignment.attempt,
         },
+        begun: None,
         label: assignment.label.clone(),
         descriptor: assignment.descriptor.clone(),
         outputs,
@@ -92,6 +93,7 @@ impl Stepped {
         if let Some(read) = read.filter(|_| core.follows(self.label.name)) {
             core.tell_kept(Request::Ended(Box::new(EndedTask {
                 attempt: self.attempt,
+                begun: None,
                 label: self.label,
                 descriptor: self.descriptor,
                 outputs: None,

@@ -76,15 +76,15 @@ pub(crate) fn keep_watched(
     let is_harmless = audit.is_some_and(|audit| audit.effects.is_empty());
     let is_kept = is_harmless || has_promised(&assignment.descriptor);
     let staged = is_kept.then(|| staged(engine, assignment, outputs));
-    if is_kept && assignment.descriptor.keeping != Keeping::Never {
-        // The worker has taken what the assignment gave it, so the graph is asked.
-        engine.lock().tell_begun(assignment.task);
-    }
+    let takes_part = is_kept && assignment.descriptor.keeping != Keeping::Never;
+    // The worker has taken what the assignment gave it, so the graph is asked.
+    let begun = takes_part.then(|| engine.lock().engine().query_for(assignment.task));
     let ended = EndedTask {
         attempt: AttemptKey {
             task: assignment.task,
             number: assignment.attempt,
         },
+        begun: begun.flatten(),
         label: assignment.label.clone(),
         descriptor: assignment.descriptor.clone(),
         outputs: staged.flatten(),
@@ -155,6 +155,7 @@ pub(crate) fn keep_command(
     let request = match written {
         Some(written) => Request::Ended(Box::new(EndedTask {
             attempt,
+            begun: None,
             label: assignment.label.clone(),
             descriptor: assignment.descriptor.clone(),
             outputs: staged(engine, assignment, outputs),

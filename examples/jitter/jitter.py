@@ -34,7 +34,8 @@ def count(given: ciel.Reading[bytes]) -> int:
 def by_commands(mode: str, length: int) -> int:
     """Commands at both ends."""
     made = ciel.sh("head -c {length} /dev/zero", length=length, stdout=ciel.stream(mode=mode))
-    return int(ciel.sh("wc -c", stdin=made).result())
+    # `wc -c` alone asks a file for its length, and would read nothing without a stream.
+    return int(ciel.sh("wc -lc", stdin=made).result().split()[-1])
 
 
 def by_tasks(mode: str, length: int) -> int:

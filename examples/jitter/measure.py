@@ -31,7 +31,7 @@ def pair(session: ciel.Session, mode: str, length: int) -> None:
     """The producer and the consumer, as tasks."""
     script = "head -c {length} /dev/zero"
     made = session.sh(script, length=length, stdout=ciel.stream(mode=mode))
-    found = int(session.sh("wc -c", stdin=made).result())
+    found = int(session.sh("wc -lc", stdin=made).result().split()[-1])
     assert found == length, f"{mode}: {found} of {length} bytes"
 
 
@@ -43,7 +43,7 @@ def main() -> None:
     print("mode", "stores", "bytes", "seconds", sep="\t")
     with ciel.Session(jobs=2) as session:
         for length in lengths:
-            bare = f"head -c {length} /dev/zero | wc -c"
+            bare = f"head -c {length} /dev/zero | wc -lc"
             command = ["sh", "-c", bare]
             seconds = shortest(lambda: subprocess.run(command, check=True, capture_output=True))
             print("pipe", 1, length, f"{seconds:.4f}", sep="\t", flush=True)

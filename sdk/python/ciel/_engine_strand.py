@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from io import FileIO
@@ -411,14 +412,14 @@ def opened_pipe(path: str) -> BinaryIO:
     return open(descriptor, "rb")
 
 
-def write_pieces(file: FileIO, pieces: list[Any]) -> None:
-    """Writes all of the pieces, small ones by one call."""
+def write_pieces(file: FileIO, pieces: list[Any], at_once: int = sys.maxsize) -> None:
+    """Writes all of the pieces, small ones by one call, and no more than that many bytes by one."""
     if len(pieces) > 1 and size_of(pieces) <= JOINED_BYTES_MAX:
         pieces = [joined(pieces)]
     for piece in pieces:
         view = memoryview(piece).cast("B") if not isinstance(piece, memoryview) else piece
         while view:
-            view = view[file.write(view) :]
+            view = view[file.write(view[:at_once]) :]
 
 
 def write_file(path: str, pieces: list[Any]) -> None:

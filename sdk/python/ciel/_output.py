@@ -17,6 +17,10 @@ from ciel._errors import CielError
 BUFFER_BYTES = 1 << 16
 """Bytes that are written at once; a flush writes fewer."""
 
+PIPED_BYTES_MAX = 128 << 10
+"""Bytes that are written into a pipe by one call, half of what it holds: the reader copies them out
+while the writer copies the next ones in. More by one call take up to twice as long."""
+
 _now: ContextVar[BinaryIO | None] = ContextVar("ciel.output", default=None)
 
 
@@ -27,7 +31,10 @@ class Counted(io.FileIO):
 
     def write(self, data: Any) -> int:
         """Writes some of the bytes; returns how many."""
-        written = super().write(data)
+        view = memoryview(data)
+        if view.nbytes > PIPED_BYTES_MAX:
+            view = view.cast("B")[:PIPED_BYTES_MAX]
+        written = super().write(view)
         self._written += written
         return written
 

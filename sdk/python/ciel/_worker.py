@@ -29,7 +29,7 @@ from ciel._future import Future, Known
 from ciel._json_call import json_of, with_values
 from ciel._native import Failed, File, Incoming, Pending, SharedWriter, Value, plain_call
 from ciel._once import relieve
-from ciel._output import BUFFER_BYTES, Counted, check_written, writing_to
+from ciel._output import BUFFER_BYTES, PIPED_BYTES_MAX, Counted, check_written, writing_to
 from ciel._payload import BY_VALUE, OBJECT_BYTES_MIN, Unpacked
 from ciel._reading import Reading
 from ciel._raised import Raised
@@ -153,7 +153,8 @@ class WorkerStrand(KeepingStrand):
             shared = None if joined else SharedWriter(pipe.fileno())
             for part in encoded(pieces, joined):
                 self.process.check_forked(None)
-                write_pieces(pipe, part if shared is None else passed(part, shared))
+                part = part if shared is None else passed(part, shared)
+                write_pieces(pipe, part, PIPED_BYTES_MAX)
         self._exit([])
 
     def _function(self, payload: Unpacked) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ import io
 import json
 import tarfile
 import zipfile
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,6 +69,23 @@ def nothing() -> None:
     """Writes nothing."""
 
 
+@ciel.task(writes=True)
+def words(count: int) -> None:
+    """Writes numbers of eight bytes by one call, between others."""
+    out = ciel.output()
+    out.write(b"<")
+    out.write(array("q", range(count)))
+    out.write(b">")
+
+
+@ciel.task(joined=True)
+def yielded(count: int) -> Iterator[bytes]:
+    """The same, yielded."""
+    yield b"<"
+    yield array("q", range(count)).tobytes()
+    yield b">"
+
+
 @ciel.task
 def total(stream: ciel.Reading[bytes]) -> int:
     """Reads lines."""
@@ -86,6 +104,17 @@ def test_what_a_task_writes_is_read_by_tasks_commands_and_the_program(
     assert int(session.sh("wc -l", stdin=made).result()) == count
     assert sum(int(line) for line in made.stream()) == sum(range(count))
     assert made.result() == b"".join(b"%d\n" % n for n in range(count))
+
+
+@pytest.mark.parametrize("count", [0, 1, 1 << 14, (1 << 14) + 1, 1_000_003])
+def test_long_pieces_that_are_written_by_one_call_are_whole(
+    session: ciel.Session, count: int
+) -> None:
+    expected = b"<" + array("q", range(count)).tobytes() + b">"
+    for task in (words, yielded):
+        made = session.submit(task, count)
+        assert int(session.sh("wc -c", stdin=made.stream()).result()) == len(expected)
+        assert made.result() == expected
 
 
 def test_modules_that_write_to_files_write_outputs(session: ciel.Session) -> None:

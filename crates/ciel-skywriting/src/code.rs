@@ -107,10 +107,48 @@ impl Function {
             })
     }
 
+    /// Marks instructions that are mostly run in one step with those behind them. It is how the
+    /// function runs, not what it means, so its hash does not cover it. A jump may go between them.
+    fn join(&mut self) {
+        for at in 0..self.instructions.len() {
+            let joined = joined(&self.instructions[at..]);
+            self.instructions[at] = joined.unwrap_or(self.instructions[at]);
+        }
+    }
+
     /// For messages and labels.
     pub(crate) fn shown_name(&self) -> Arc<str> {
         self.name.clone().unwrap_or_else(|| Arc::from("lambda"))
     }
+}
+
+/// What the first of these instructions becomes, if it is mostly run in one step with others.
+fn joined(instructions: &[Instruction]) -> Option<Instruction> {
+    use Instruction as I;
+    Some(match *instructions {
+        [
+            I::Load(left),
+            I::Dereference,
+            I::Load(right),
+            I::Dereference,
+            I::Binary { operator, .. },
+            ..,
+        ] => I::BinaryOfResults {
+            left,
+            right,
+            operator,
+        },
+        [I::Load(slot), I::Dereference, ..] => I::LoadDereferenced(slot),
+        [
+            I::List(length),
+            I::CallBuiltin {
+                builtin: Builtin::Spawn,
+                arguments: 2,
+            },
+            ..,
+        ] => I::SpawnList(length),
+        _ => return None,
+    })
 }
 
 /// What the code of a function means.
@@ -233,6 +271,8 @@ pub(crate) enum Instruction {
     Constant(u32),
     Builtin(Builtin),
     Load(u32),
+    /// `Load`, right before a `Dereference`: both in one step where it is a reference.
+    LoadDereferenced(u32),
     LoadCell(u32),
     Store(u32),
     StoreCell(u32),
@@ -254,6 +294,9 @@ pub(crate) enum Instruction {
     Pop,
     /// Of so many elements.
     List(u32),
+    /// The same, right before the `spawn` to which it gives the arguments: both in one step where
+    /// the machine keeps the child.
+    SpawnList(u32),
     /// Of so many pairs of key and value.
     Dictionary(u32),
     Negate {
@@ -266,6 +309,13 @@ pub(crate) enum Instruction {
     Binary {
         operator: Operator,
         pending: u8,
+    },
+    /// The `Load` with which `*left operator *right` begins: all five instructions in one step
+    /// where both results are here, and plain. Else it is a [`Instruction::LoadDereferenced`].
+    BinaryOfResults {
+        left: u32,
+        right: u32,
+        operator: Operator,
     },
     Index {
         pending: u8,
@@ -327,7 +377,7 @@ impl Code {
     }
 
     pub(crate) fn new(
-        functions: Vec<Function>,
+        mut functions: Vec<Function>,
         constants: Vec<Constant>,
         sources: &[Source],
     ) -> Code {
@@ -336,6 +386,7 @@ impl Code {
         let mut hash = [0; 16];
         hash.copy_from_slice(&blake3::hash(&meaning).as_bytes()[..16]);
         let sources = sources.iter().map(Lines::new).collect();
+        functions.iter_mut().for_each(Function::join);
         Code {
             hash: CodeHash(hash),
             functions,

@@ -145,6 +145,8 @@ pub(crate) struct Text {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Closure {
     pub(crate) function: u32,
+    /// It is known that nothing it reaches can change, and that this is not much.
+    pub(crate) is_plain: bool,
     pub(crate) captures: Box<[Value]>,
 }
 

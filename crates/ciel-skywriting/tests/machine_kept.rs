@@ -84,6 +84,82 @@ fn kept_values_behave_as_if_copied() {
     assert_eq!(outcome.spawns, 0);
 }
 
+/// Pending calls with arguments of all kinds, beside results that nothing names any more, survive
+/// collections, which give their slots other numbers.
+#[test]
+fn arguments_of_pending_children_survive_collections() {
+    let source = "
+        function pick(text, list, number, reference, at) {
+            return [text + str(number), list[at % len(list)], *reference];
+        }
+        function one(n) { return n; }
+        function many(n) {
+            all = [];
+            for (i in range(n)) {
+                forgotten = *spawn(one, [i]);
+                all += spawn(pick, [str(i), [i, [i]], i * 7, spawn(one, [i]), i]);
+                rubbish = range(500);
+            }
+            total = 0;
+            for (r in all) { total += len(str(*r)); rubbish = range(500); }
+            return [total, *(all[n - 1])];
+        }
+        return *spawn(many, [120]);
+    ";
+    let outcome = kept(source);
+    assert_eq!(outcome.spawns, 0);
+    assert_eq!(
+        &run_as(source, &Plan::default()).value()[1],
+        &json!(["119833", [119], 119])
+    );
+}
+
+/// What is run in one step with the instructions behind it gives what each would give alone: with
+/// texts, fractions, integers that grow, values that are no references, and jumps between them.
+#[test]
+fn steps_that_are_joined_give_what_they_give_alone() {
+    let outcome = kept(
+        "
+        function same(x) { return x; }
+        function wrong(f) { try { return f(); } catch (e) { return e[\"kind\"]; } }
+        function joined(x, y) { a = spawn(same, [x]); b = spawn(same, [y]); return *a + *b; }
+        function less(x, y) { a = spawn(same, [x]); b = spawn(same, [y]); return *a < *b; }
+        function rest(x, y) { a = spawn(same, [x]); b = spawn(same, [y]); return *a % *b; }
+        function half(x) { a = spawn(same, [x]); b = x; return *a + *b; }
+        function either(x) { a = spawn(same, [x]); b = a; return (x > 1 && *a) + *b; }
+        function listed(x) { list = [x]; return *spawn(same, x > 1 && list) + 1; }
+        function none(x) { if (x > 1) { a = spawn(same, [x]); } b = a; return *a + *b; }
+        big = 9223372036854775807;
+        return [
+            joined(1, 2), joined(\"a\", \"b\"), joined(0.5, 1), joined([1], [2]), joined(big, 1),
+            less(1, 2), less(\"b\", \"a\"), rest(7, 4), rest(-7, 4),
+            wrong(lambda: rest(1, 0)), wrong(lambda: joined(1, [2])), wrong(lambda: half(3)),
+            either(2), listed(2), wrong(lambda: listed(1)), none(2), wrong(lambda: none(1)),
+        ];
+        ",
+    );
+    let expected = json!([
+        3,
+        "ab",
+        1.5,
+        [1, 2],
+        9_223_372_036_854_775_808_u64,
+        true,
+        false,
+        3,
+        1,
+        "DivisionByZero",
+        "TypeError",
+        "TypeError",
+        4,
+        3,
+        "TypeError",
+        4,
+        "NameError"
+    ]);
+    assert_eq!(outcome.value(), &expected);
+}
+
 #[test]
 fn function_that_prints_is_a_task_and_its_output_comes_in_order() {
     let outcome = kept(

@@ -70,10 +70,14 @@ impl Writer {
         }
     }
 
+    fn operator(&mut self) -> &'static str {
+        ["+", "-", "*", "<", "==", "%"][self.chance.below(6)]
+    }
+
     fn statement(&mut self, depth: usize) {
         let (value, spawn) = (self.value(), self.spawn());
         let number = self.integer();
-        match self.chance.below(13) {
+        match self.chance.below(15) {
             0..=3 => self.line(depth, &format!("r += {spawn};")),
             4 => self.line(depth, &format!("x = {value};")),
             5 => self.line(depth, &format!("x = *{spawn};")),
@@ -93,6 +97,18 @@ impl Writer {
                 self.line(depth, "for (i in range(3)) {");
                 self.statement(depth + 1);
                 self.line(depth, "}");
+            }
+            12 => {
+                let operator = self.operator();
+                self.line(depth, &format!("a = spawn(halves, [n + {number} % 5]);"));
+                self.line(depth, "b = spawn(halves, [n]);");
+                self.line(depth, &format!("x = *a {operator} *b;"));
+            }
+            13 => {
+                let operator = self.operator();
+                self.line(depth, &format!("a = {spawn}; b = spawn(halves, [n]);"));
+                self.line(depth, &format!("try {{ x = *a {operator} *b; }}"));
+                self.line(depth, "catch (e) { x = e[\"message\"]; }");
             }
             _ => self.line(depth, "if (type(x) == \"list\") { x += n; }"),
         }
@@ -130,6 +146,12 @@ function sum(v) {
     return total % 1000;
 }
 function leaf(n) { return [n, n + 1]; }
+function halves(n) {
+    if (n < 2) { return n; }
+    a = spawn(halves, [n - 1]);
+    b = spawn(halves, [n - 2]);
+    return *a + *b;
+}
 ";
 
 fn program(seed: u64) -> String {

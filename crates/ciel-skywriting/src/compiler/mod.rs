@@ -218,12 +218,17 @@ fn effect(instruction: Instruction) -> i64 {
     use Instruction as I;
     match instruction {
         I::Null | I::Bool(_) | I::Int(_) | I::Constant(_) | I::Builtin(_) | I::Load(_) => 1,
-        I::LoadCell(_) | I::Closure(_) | I::IterateStart | I::IterateNext(_) => 1,
+        I::LoadCell(_)
+        | I::LoadDereferenced(_)
+        | I::Closure(_)
+        | I::IterateStart
+        | I::IterateNext(_) => 1,
+        I::BinaryOfResults { .. } => 1,
         I::Store(_) | I::StoreCell(_) | I::Accumulate { .. } | I::Pop | I::Binary { .. } => -1,
         I::Index { .. } | I::JumpIfFalse(_) | I::JumpIfFalseOrPop(_) => -1,
         I::JumpIfTrueOrPop(_) | I::Return | I::Throw => -1,
         I::StorePath { keys, .. } => -1 - i64::from(keys),
-        I::List(length) => 1 - i64::from(length),
+        I::List(length) | I::SpawnList(length) => 1 - i64::from(length),
         I::Dictionary(pairs) => 1 - 2 * i64::from(pairs),
         I::Call(arguments) => -i64::from(arguments),
         I::CallBuiltin { arguments, .. } => 1 - i64::from(arguments),

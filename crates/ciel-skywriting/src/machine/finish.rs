@@ -23,7 +23,10 @@ impl Machine {
         let mut others = left.skip_while(|instruction| {
             matches!(
                 instruction,
-                Instruction::Load(_) | Instruction::Store(_) | Instruction::Dereference
+                Instruction::Load(_)
+                    | Instruction::LoadDereferenced(_)
+                    | Instruction::Store(_)
+                    | Instruction::Dereference
             )
         });
         matches!(others.next(), Some(Instruction::Return))

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use super::failure::{Failure, Pause, fail};
 use super::graph::{self, Refusal};
 use super::json::{self, brief};
-use super::kept::Kept;
+use super::kept::{Kept, Slot};
 use super::{Answered, Machine};
 use crate::host::{Answer, Handle};
 use crate::value::{Dictionary, Index, KeyView, Object, Thunk, Value};
@@ -38,10 +38,17 @@ impl Machine {
             }
             .into());
         };
-        let thunk = self.heap.new_thunk(handle);
-        self.keep_for_try(thunk)?;
+        let thunk = self.awaited(handle)?;
         self.replace(1, thunk);
         Ok(())
+    }
+
+    /// What `*` makes of a reference.
+    #[inline]
+    pub(super) fn awaited(&mut self, handle: Handle) -> Result<Value, Pause> {
+        let thunk = self.heap.new_thunk(handle);
+        self.keep_for_try(thunk)?;
+        Ok(thunk)
     }
 
     /// Forces the topmost operands; when it waits, also for the `pending` ones right below.
@@ -54,13 +61,62 @@ impl Machine {
         {
             return Ok(());
         }
-        self.force_at(start..start + operands)
+        self.force_operands(start, pending)
+    }
+
+    /// Forces the operands from there on, one after the other as long as each needs but a look.
+    fn force_operands(&mut self, start: usize, pending: u8) -> Result<(), Pause> {
+        for at in start..self.stack.len() {
+            let Value::Thunk(index) = self.stack[at] else {
+                continue;
+            };
+            let Object::Thunk(thunk) = *self.heap.object(index) else {
+                return self.force_together(start, pending);
+            };
+            let (value, handle) = match thunk {
+                Thunk::Forced(value) => (Some(value), None),
+                Thunk::Waiting(handle) => (self.here(handle), Some(handle)),
+            };
+            match (value.filter(|value| value.index().is_none()), handle) {
+                (Some(value), _) => {
+                    self.heap.set_forced(index, value);
+                    self.stack[at] = value;
+                }
+                (None, Some(handle)) if self.is_left_to_children(handle) => {
+                    return Err(Pause::Blocked(Vec::new()));
+                }
+                _ => return self.force_together(start, pending),
+            }
+        }
+        Ok(())
+    }
+
+    /// Forces the operands from there on.
+    fn force_together(&mut self, start: usize, pending: u8) -> Result<(), Pause> {
+        self.force_at(start..self.stack.len())
             .map_err(|pause| match pause {
                 Pause::Blocked(on) if !on.is_empty() => {
                     Pause::Blocked(self.with_pending(on, start, pending))
                 }
                 other => other,
             })
+    }
+
+    /// The result of a kept child. It waits if the strand has children to run first; nothing if it
+    /// is no kept child's, or has to be waited for in another way.
+    #[inline]
+    pub(super) fn child_result(&self, handle: Handle) -> Result<Option<Value>, Pause> {
+        match self.here(handle) {
+            None if self.is_left_to_children(handle) => Err(Pause::Blocked(Vec::new())),
+            result => Ok(result),
+        }
+    }
+
+    /// Whether it is a kept child that has not ended, and the strand has children to run first.
+    #[inline]
+    fn is_left_to_children(&self, handle: Handle) -> bool {
+        let slot = Kept::number(handle).map(|number| self.kept.slot(number));
+        matches!(slot, Some(Slot::Pending(_) | Slot::Running(_))) && self.strand().pending > 0
     }
 
     fn with_pending(&self, mut on: Vec<Handle>, end: usize, pending: u8) -> Vec<Handle> {
@@ -102,7 +158,7 @@ impl Machine {
                 return Ok(value);
             };
             let inside = self.fetch(handle, shown)?;
-            self.heap.fill(index, Object::Thunk(Thunk::Forced(inside)));
+            self.heap.set_forced(index, inside);
             value = inside;
         }
     }

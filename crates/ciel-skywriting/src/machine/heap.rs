@@ -159,6 +159,27 @@ impl Heap {
         }
     }
 
+    /// The number of a function of which [`Heap::set_plain`] has been told.
+    #[inline]
+    pub(crate) fn plain_function(&self, value: Value) -> Option<u32> {
+        match value {
+            Value::Closure(index) => match self.object(index) {
+                Object::Closure(closure) if closure.is_plain => Some(closure.function),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Nothing that this function reaches can change, and it is not much.
+    pub(crate) fn set_plain(&mut self, function: Value) {
+        if let Value::Closure(index) = function
+            && let Object::Closure(closure) = self.object_mut(index)
+        {
+            closure.is_plain = true;
+        }
+    }
+
     /// The elements of a list, to be changed to no more than they are.
     pub(crate) fn items_mut(&mut self, index: Index) -> &mut Vec<Value> {
         match self.object_mut(index) {
@@ -311,6 +332,14 @@ impl Heap {
     pub(crate) fn fill(&mut self, place: Index, object: Object) {
         self.used += besides(&object);
         *self.object_mut(place) = object;
+    }
+
+    /// A thunk has this value.
+    #[inline]
+    pub(crate) fn set_forced(&mut self, thunk: Index, value: Value) {
+        if let Object::Thunk(thunk) = self.object_mut(thunk) {
+            *thunk = Thunk::Forced(value);
+        }
     }
 
     /// Room for a dictionary's new entry, taken at once.

@@ -7,8 +7,7 @@
 
 use super::collector::{OBJECT_BYTES, besides};
 use super::failure::Pause;
-use super::graph::copy;
-use super::heap::Heap;
+use super::graph::{self, copy};
 use super::kept::{Child, Kept, Slot};
 use super::reached::Reached;
 use super::{Machine, Role, Step};
@@ -111,22 +110,75 @@ impl Machine {
             return Err(Pause::Blocked(Vec::new()));
         }
         copy(&mut self.heap, &mut roots)?;
-        self.heap.room(Kept::SLOT_BYTES)?;
-        self.heap.charge(Kept::SLOT_BYTES);
-        let frozen = self.heap.new_list(roots);
-        let frame = self.current_frame();
-        let (function, pc) = (frame.function, frame.pc);
+        let bytes = self.kept.bytes_for(roots.len());
+        self.heap.room(bytes)?;
+        self.heap.charge(bytes);
+        self.kept.reserve(roots.len());
+        if !is_sealed && graph::is_constant(&self.heap, roots[0]) {
+            self.heap.set_plain(roots[0]);
+        }
+        let pc = self.current_frame().pc;
+        let child = self.next_child(roots.len() - 1, pc, (is_sealed, false));
+        let number = self.kept.add_call(child, &roots);
+        Ok(Value::Reference(Kept::handle(number)))
+    }
+
+    /// Keeps the call of the topmost operands, a function and so many arguments, if nothing of it
+    /// has to be copied or looked through, and takes these operands. The spawn stands at `pc`.
+    /// Nothing if it does not, and then nothing has changed.
+    #[inline]
+    pub(super) fn keep_plain(
+        &mut self,
+        arguments: usize,
+        pc: u32,
+        host: &mut dyn Host,
+    ) -> Option<Handle> {
+        let at = self.stack.len() - arguments - 1;
+        let number = self.heap.plain_function(self.stack[at])?;
+        let function = &self.code.functions[number as usize];
+        let is_plain = |value: &Value| value.index().is_none();
+        if function.parameters as usize != arguments
+            || function.needs_host
+            || self.strand().pending >= PENDING_MAX
+            || !self.kept.fits(arguments + 1)
+            || !self.stack[at + 1..].iter().all(is_plain)
+        {
+            return None;
+        }
+        let is_sealed = match self.is_in_place() {
+            true => false,
+            false => match host.keeping(self.strand().actions) {
+                Keeping::Promoted => return None,
+                keeping => keeping == Keeping::Sealed,
+            },
+        };
+        let child = self.next_child(arguments, pc, (is_sealed, true));
+        let number = self.kept.add_call(child, &self.stack[at..]);
+        self.stack.truncate(at);
+        Some(Kept::handle(number))
+    }
+
+    /// The child that the strand spawns at that instruction.
+    #[inline]
+    fn next_child(
+        &mut self,
+        arguments: usize,
+        pc: u32,
+        (is_sealed, is_plain): (bool, bool),
+    ) -> Child {
+        let function = self.current_frame().function;
         let strand = self.strand_mut();
         let child = Child {
             action: strand.actions,
             function,
             pc,
+            arguments: arguments as u32,
             is_sealed,
+            is_plain,
         };
         strand.actions += 1;
         strand.pending += 1;
-        let number = self.kept.add(Slot::Pending(child), frozen);
-        Ok(Value::Reference(Kept::handle(number)))
+        child
     }
 
     /// Begins the oldest pending child of the strand that runs; says whether there is one.
@@ -135,11 +187,19 @@ impl Machine {
             return Ok(false);
         };
         let height = self.stack.len();
-        self.thaw(number)?;
-        let arguments = self.stack.len() - height - 1;
+        match child.is_plain {
+            true => {
+                for value in self.kept.call(number) {
+                    self.stack.push(*value);
+                }
+            }
+            false => self.thaw(number)?,
+        }
+        let arguments = child.arguments as usize;
         let parent = self.strand_mut();
         let is_sealed = parent.is_sealed || child.is_sealed;
-        (parent.oldest, parent.pending) = (number as u32, parent.pending - 1);
+        parent.oldest = number as u32;
+        parent.pending -= 1;
         let strand = Strand {
             child: Some(number as u32),
             frame: self.frames.len() as u32,
@@ -165,8 +225,7 @@ impl Machine {
     /// Pushes a copy of the function and the arguments of a kept child.
     fn thaw(&mut self, number: usize) -> Result<(), Pause> {
         let height = self.stack.len();
-        let frozen = frozen(&self.heap, &self.kept, number);
-        self.stack.extend_from_slice(frozen);
+        self.stack.extend_from_slice(self.kept.call(number));
         let copied = copy(&mut self.heap, &mut self.stack[height..]);
         if copied.is_err() {
             self.stack.truncate(height);
@@ -176,10 +235,11 @@ impl Machine {
 
     /// The function and the arguments of a kept child.
     pub(super) fn frozen(&self, number: usize) -> &[Value] {
-        frozen(&self.heap, &self.kept, number)
+        self.kept.call(number)
     }
 
     /// Enters the function below the topmost operands, which are its arguments.
+    #[inline]
     fn enter_top(&mut self, code: &Code, arguments: usize) -> Result<(), Pause> {
         let Value::Closure(index) = self.stack[self.stack.len() - arguments - 1] else {
             unreachable!("a kept call begins with a function");
@@ -193,11 +253,14 @@ impl Machine {
 
     /// The outermost function of a child that runs in place returns the topmost operand.
     pub(super) fn leave_child(&mut self, code: &Code) -> Result<(), Pause> {
-        if self.tail_call(code)? {
-            return Ok(());
+        let mut value = self.top();
+        if value.index().is_some() {
+            if self.tail_call(code)? {
+                return Ok(());
+            }
+            value = self.force(value, false)?;
+            self.replace(1, value);
         }
-        let value = self.force(self.top(), false)?;
-        self.replace(1, value);
         if self.strand().pending > 0 {
             return Err(
                 match self.strands.len() < LEAVING_MAX || self.strand().is_sealed {
@@ -207,7 +270,7 @@ impl Machine {
             );
         }
         let strand = *self.strand();
-        if !strand.is_sealed && self.is_large(&[value]) {
+        if !strand.is_sealed && value.index().is_some() && self.is_large(&[value]) {
             return Err(Pause::NeedsHost);
         }
         self.count_ended(strand.frame);
@@ -227,6 +290,9 @@ impl Machine {
     /// If the function that returns gives what its only pending child will give, that takes its
     /// place in the strand. Says whether it did.
     pub(super) fn tail_call(&mut self, code: &Code) -> Result<bool, Pause> {
+        let Value::Thunk(_) = self.top() else {
+            return Ok(false);
+        };
         let strand = *self.strand();
         let Some(number) = self.tail_child(&strand) else {
             return Ok(false);
@@ -241,7 +307,7 @@ impl Machine {
         self.frames.truncate(strand.frame as usize);
         self.handlers.truncate(strand.handlers as usize);
         if names {
-            self.kept.set(number, Slot::Free);
+            self.kept.free(number);
         } else {
             self.kept.truncate(strand.first_child as usize);
         }
@@ -258,6 +324,7 @@ impl Machine {
     }
 
     /// The function of that frame has ended as a task of its own would have.
+    #[inline]
     fn count_ended(&mut self, frame: u32) {
         let function = self.frames[frame as usize].function;
         if self.ended.is_empty() {
@@ -278,6 +345,9 @@ impl Machine {
 
     /// Whether these values take more than [`KEPT_BYTES_MAX`].
     fn is_large(&self, roots: &[Value]) -> bool {
+        if roots.iter().all(|root| root.index().is_none()) {
+            return false;
+        }
         let mut reached = Reached::default();
         let mut is_large = !roots.iter().all(|root| reached.add(*root));
         let (mut bytes, mut next) = (0, 0);
@@ -344,13 +414,5 @@ impl Machine {
     pub(super) fn here(&self, handle: Handle) -> Option<Value> {
         let number = Kept::number(handle)?;
         matches!(self.kept.slot(number), Slot::Here).then(|| self.kept.value(number))
-    }
-}
-
-/// The function and the arguments of a kept child.
-fn frozen<'h>(heap: &'h Heap, kept: &Kept, number: usize) -> &'h [Value] {
-    match kept.value(number) {
-        Value::List(list) => heap.list(list),
-        other => unreachable!("a kept call is a list, not {other:?}"),
     }
 }

@@ -13,17 +13,23 @@ pub(super) struct Child {
     /// Where the spawn stands: the function, and the instruction in it.
     pub(super) function: u32,
     pub(super) pc: u32,
+    /// How many arguments it was given.
+    pub(super) arguments: u32,
     /// It is never promoted.
     pub(super) is_sealed: bool,
+    /// Nothing of its call has to be copied.
+    pub(super) is_plain: bool,
 }
 
 /// What is known of a handle from [`Handle::KEPT_MIN`] on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// It has not begun; its value is a list of the function and its arguments.
+    /// It has not begun; its value is the function, and those of the next slots its arguments.
     Pending(Child),
     /// It runs in place; the same.
     Running(Child),
+    /// An argument of the child before it, which has not ended.
+    Argument,
     /// It has ended; its value is the result.
     Here,
     /// The host knows it by that handle.
@@ -77,18 +83,84 @@ impl Kept {
         self.slots.len() - 1
     }
 
+    /// Whether so many slots can be added without more memory.
+    #[inline]
+    pub(super) fn fits(&self, slots: usize) -> bool {
+        let free = |capacity: usize, len: usize| capacity - len >= slots;
+        free(self.slots.capacity(), self.slots.len())
+            && free(self.values.capacity(), self.values.len())
+    }
+
+    /// Bytes that [`Kept::reserve`] takes for so many slots.
+    pub(super) fn bytes_for(&self, slots: usize) -> usize {
+        match self.fits(slots) {
+            true => 0,
+            false => slots.max(self.slots.len()) * Kept::SLOT_BYTES,
+        }
+    }
+
+    /// Makes room for so many slots, or for as many as there are.
+    pub(super) fn reserve(&mut self, slots: usize) {
+        if !self.fits(slots) {
+            let more = slots.max(self.slots.len());
+            self.slots.reserve_exact(more);
+            self.values.reserve_exact(more);
+        }
+    }
+
+    /// Adds a child that is to run that call: a function and its arguments.
+    #[inline]
+    pub(super) fn add_call(&mut self, child: Child, call: &[Value]) -> usize {
+        let number = self.slots.len();
+        self.slots.push(Slot::Pending(child));
+        for _ in 0..child.arguments {
+            self.slots.push(Slot::Argument);
+        }
+        for value in call {
+            self.values.push(*value);
+        }
+        number
+    }
+
+    /// The function and the arguments of a child that has not ended.
+    #[inline]
+    pub(super) fn call(&self, number: usize) -> &[Value] {
+        match self.slots[number] {
+            Slot::Pending(child) | Slot::Running(child) => {
+                &self.values[number..=number + child.arguments as usize]
+            }
+            other => unreachable!("a child that has not ended, not {other:?}"),
+        }
+    }
+
     pub(super) fn set(&mut self, number: usize, slot: Slot) {
         self.slots[number] = slot;
     }
 
     pub(super) fn end(&mut self, number: usize, value: Value) {
-        self.slots[number] = Slot::Here;
+        self.close(number, Slot::Here, value);
+    }
+
+    /// Forgets a child.
+    pub(super) fn free(&mut self, number: usize) {
+        self.close(number, Slot::Free, Value::Null);
+    }
+
+    /// It has its arguments no longer.
+    #[inline]
+    fn close(&mut self, number: usize, slot: Slot, value: Value) {
+        if let Slot::Pending(child) | Slot::Running(child) = self.slots[number] {
+            for at in number + 1..=number + child.arguments as usize {
+                self.slots[at] = Slot::Free;
+                self.values[at] = Value::Null;
+            }
+        }
+        self.slots[number] = slot;
         self.values[number] = value;
     }
 
     pub(super) fn promoted(&mut self, number: usize, handle: Handle) {
-        self.slots[number] = Slot::Promoted(handle);
-        self.values[number] = Value::Null;
+        self.close(number, Slot::Promoted(handle), Value::Null);
     }
 
     /// Forgets all slots from that number on.
@@ -115,7 +187,13 @@ impl Kept {
 
     /// The first pending child from that number on.
     pub(super) fn pending(&self, from: usize) -> Option<(usize, Child)> {
-        self.all_pending(from, usize::MAX).next()
+        let rest = self.slots.get(from..).unwrap_or_default();
+        for (number, slot) in rest.iter().enumerate() {
+            if let Slot::Pending(child) = slot {
+                return Some((from + number, *child));
+            }
+        }
+        None
     }
 
     /// The pending children among so many from that number on.
@@ -133,8 +211,9 @@ impl Kept {
 
     /// What is kept although nothing names it.
     pub(super) fn roots(&self) -> Vec<bool> {
-        let runs = |slot: &Slot| matches!(slot, Slot::Pending(_) | Slot::Running(_));
-        self.slots.iter().map(runs).collect()
+        let is_open =
+            |slot: &Slot| matches!(slot, Slot::Pending(_) | Slot::Running(_) | Slot::Argument);
+        self.slots.iter().map(is_open).collect()
     }
 
     /// Forgets what nothing names; gives how many are left.

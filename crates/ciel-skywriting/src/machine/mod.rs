@@ -15,6 +15,7 @@ mod force;
 pub(crate) mod graph;
 pub(crate) mod heap;
 mod in_place;
+mod joined;
 pub(crate) mod json;
 mod kept;
 mod numbers;

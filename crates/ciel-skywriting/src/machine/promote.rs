@@ -39,7 +39,7 @@ pub enum Parallel {
 /// Pending children that are many, if each needs one before it.
 const ROW_MIN: usize = 16;
 
-/// Kept children among which those that are pending are looked for, unless all are.
+/// Slots of kept children among which those that are pending are looked for, unless all are.
 const SLOTS_MAX: usize = 256;
 
 /// A child that ran in place, and has a machine of its own before it is promoted.

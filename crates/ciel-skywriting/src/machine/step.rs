@@ -30,7 +30,15 @@ impl Machine {
             let function = &code.functions[frame.function as usize];
             let flow = self.within(function, frame.base as usize, &mut pc, host);
             self.frames[top].pc = pc as u32;
-            match flow? {
+            let flow = match flow {
+                Ok(flow) => flow,
+                Err(Pause::Blocked(on)) if on.is_empty() => match self.begin_oldest(code)? {
+                    true => continue,
+                    false => return Err(Pause::Blocked(on)),
+                },
+                Err(pause) => return Err(pause),
+            };
+            match flow {
                 Flow::Call(arguments) => self.call(code, arguments, host)?,
                 Flow::Return if top == self.strand().frame as usize => {
                     if self.is_in_place() {
@@ -64,16 +72,11 @@ impl Machine {
             }
             self.fuel -= 1;
             match function.instructions[*pc] {
-                Instruction::Load(slot) => {
-                    let value = self.stack[base + slot as usize];
-                    if value == Value::Unset {
-                        return unset(function, slot);
-                    }
-                    self.stack.push(value);
-                }
-                Instruction::Store(slot) => {
-                    self.stack[base + slot as usize] = self.pop();
-                }
+                Instruction::Load(slot) => match self.stack[base + slot as usize] {
+                    Value::Unset => return unset(function, slot),
+                    value => self.stack.push(value),
+                },
+                Instruction::Store(slot) => self.stack[base + slot as usize] = self.pop(),
                 Instruction::Int(number) => self.stack.push(Value::Int(i64::from(number))),
                 Instruction::Binary { operator, pending } => self.binary(operator, pending)?,
                 Instruction::Jump(target) => {
@@ -88,9 +91,9 @@ impl Machine {
                     }
                     self.stack.pop();
                 }
-                Instruction::JumpIfFalseOrPop(target) | Instruction::JumpIfTrueOrPop(target) => {
-                    let wanted =
-                        matches!(function.instructions[*pc], Instruction::JumpIfTrueOrPop(_));
+                jump @ (Instruction::JumpIfFalseOrPop(target)
+                | Instruction::JumpIfTrueOrPop(target)) => {
+                    let wanted = matches!(jump, Instruction::JumpIfTrueOrPop(_));
                     if self.condition()? == wanted {
                         *pc = target as usize;
                         continue;
@@ -104,6 +107,17 @@ impl Machine {
                         continue;
                     }
                 },
+                Instruction::LoadCell(slot) => match self.cell_content(base, slot) {
+                    Value::Unset => return unset(function, slot),
+                    value => self.stack.push(value),
+                },
+                Instruction::Dereference => self.dereference()?,
+                joined @ (Instruction::SpawnList(_)
+                | Instruction::LoadDereferenced(_)
+                | Instruction::BinaryOfResults { .. }) => {
+                    *pc += self.joined(joined, function, base, *pc, host)?;
+                    continue;
+                }
                 Instruction::Call(arguments) => return Ok(Flow::Call(arguments as usize)),
                 Instruction::Return => return Ok(Flow::Return),
                 other => {
@@ -135,10 +149,6 @@ impl Machine {
             Instruction::Bool(value) => self.stack.push(Value::Bool(value)),
             Instruction::Builtin(builtin) => self.stack.push(Value::Builtin(builtin)),
             Instruction::Constant(number) => self.constant(number)?,
-            Instruction::LoadCell(slot) => match self.cell_content(base, slot) {
-                Value::Unset => return unset(function, slot),
-                value => self.stack.push(value),
-            },
             Instruction::StoreCell(slot) => {
                 let value = self.pop();
                 self.set_variable(base, slot, true, value);
@@ -197,7 +207,6 @@ impl Machine {
                 let opposite = !is_true(&self.heap, self.top());
                 self.replace(1, Value::Bool(opposite));
             }
-            Instruction::Dereference => self.dereference()?,
             Instruction::Index { pending } => {
                 self.force_top(2, pending)?;
                 let (base, key) = self.top_pair();
@@ -248,26 +257,7 @@ impl Machine {
 
     #[inline]
     fn binary(&mut self, operator: Operator, pending: u8) -> Result<(), Pause> {
-        let fast = match self.top_pair() {
-            (Value::Int(left), Value::Int(right)) => match operator {
-                Operator::Add => left.checked_add(right).map(Value::Int),
-                Operator::Subtract => left.checked_sub(right).map(Value::Int),
-                Operator::Multiply => left.checked_mul(right).map(Value::Int),
-                Operator::Divide | Operator::Remainder => None,
-                _ => Some(Value::Bool(satisfies(operator, left.cmp(&right)))),
-            },
-            (Value::Float(left), Value::Float(right)) => {
-                let result = match operator {
-                    Operator::Add => left + right,
-                    Operator::Subtract => left - right,
-                    Operator::Multiply => left * right,
-                    _ => f64::NAN,
-                };
-                result.is_finite().then_some(Value::Float(result))
-            }
-            _ => None,
-        };
-        match fast {
+        match quick(operator, self.top_pair()) {
             Some(result) => {
                 self.replace(2, result);
                 Ok(())
@@ -279,6 +269,10 @@ impl Machine {
     fn slow_binary(&mut self, operator: Operator, pending: u8) -> Result<(), Pause> {
         self.force_top(2, pending)?;
         let (left, right) = self.top_pair();
+        if let Some(result) = quick(operator, (left, right)) {
+            self.replace(2, result);
+            return Ok(());
+        }
         let before = self.heap.used();
         let result = match operator {
             Operator::Equal | Operator::NotEqual => {
@@ -335,7 +329,7 @@ impl Machine {
         Ok(())
     }
 
-    fn list_literal(&mut self, length: usize) -> Result<(), Pause> {
+    pub(super) fn list_literal(&mut self, length: usize) -> Result<(), Pause> {
         self.heap.room(length * size_of::<Value>())?;
         let items = self.stack.split_off(self.stack.len() - length);
         let list = self.heap.new_list(items);
@@ -411,5 +405,29 @@ impl Machine {
         let height = self.stack.len();
         self.stack[height - 1] = Value::Int(position + step);
         Ok(Some(item))
+    }
+}
+
+/// The result of an operator on plain numbers, where it is a plain number or a truth.
+#[inline]
+pub(super) fn quick(operator: Operator, operands: (Value, Value)) -> Option<Value> {
+    match operands {
+        (Value::Int(left), Value::Int(right)) => match operator {
+            Operator::Add => left.checked_add(right).map(Value::Int),
+            Operator::Subtract => left.checked_sub(right).map(Value::Int),
+            Operator::Multiply => left.checked_mul(right).map(Value::Int),
+            Operator::Divide | Operator::Remainder => None,
+            _ => Some(Value::Bool(satisfies(operator, left.cmp(&right)))),
+        },
+        (Value::Float(left), Value::Float(right)) => {
+            let result = match operator {
+                Operator::Add => left + right,
+                Operator::Subtract => left - right,
+                Operator::Multiply => left * right,
+                _ => f64::NAN,
+            };
+            result.is_finite().then_some(Value::Float(result))
+        }
+        _ => None,
     }
 }

@@ -47,12 +47,21 @@ impl Machine {
     }
 
     /// A thunk that was made now belongs to the innermost open `try`.
+    #[inline]
     pub(super) fn keep_for_try(&mut self, thunk: Value) -> Result<(), Pause> {
-        let least = self.strand().handlers as usize;
-        let last = self.handlers.len().checked_sub(1);
-        let Some(number) = last.filter(|number| *number >= least) else {
-            return Ok(());
-        };
+        match self.is_trying() {
+            true => self.keep_in(self.handlers.len() - 1, thunk),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the strand that runs is in a `try`.
+    #[inline]
+    pub(super) fn is_trying(&self) -> bool {
+        self.handlers.len() > self.strand().handlers as usize
+    }
+
+    fn keep_in(&mut self, number: usize, thunk: Value) -> Result<(), Pause> {
         let list = self.thunks_of(number);
         if self.heap.list(list).len() as u32 >= self.handlers[number].searched_at {
             self.drop_forced(number, list);

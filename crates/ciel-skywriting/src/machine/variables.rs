@@ -84,6 +84,7 @@ impl Machine {
             });
         let closure = Closure {
             function: number,
+            is_plain: false,
             captures: captured.collect(),
         };
         let closure = self.heap.new_closure(closure);

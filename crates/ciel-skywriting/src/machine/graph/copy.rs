@@ -32,14 +32,14 @@ pub(crate) fn copy(heap: &mut Heap, roots: &mut [Value]) -> Result<(), Pause> {
 }
 
 /// Whether nothing that a value reaches can change.
-fn is_constant(heap: &Heap, value: Value) -> bool {
+pub(crate) fn is_constant(heap: &Heap, value: Value) -> bool {
     let is_fixed = |value: &Value| match value {
         Value::Cell(cell) => matches!(heap.object(*cell), Object::Fixed(_)),
         value => !matches!(value, Value::Closure(_)) && !is_data(*value),
     };
     match value {
         Value::Closure(index) => match heap.object(index) {
-            Object::Closure(closure) => closure.captures.iter().all(is_fixed),
+            Object::Closure(closure) => closure.is_plain || closure.captures.iter().all(is_fixed),
             _ => false,
         },
         value => is_fixed(&value),
@@ -137,10 +137,13 @@ impl Copier<'_> {
                 }
                 Object::Dictionary(dictionary)
             }
-            Object::Closure(Closure { function, captures }) => {
-                let captures = captures.iter().map(|value| self.value(*value));
+            Object::Closure(closure) => {
+                let captures = closure.captures.iter().map(|value| self.value(*value));
                 let captures = captures.collect::<Result<_, _>>()?;
-                Object::Closure(Closure { function, captures })
+                Object::Closure(Closure {
+                    captures,
+                    ..closure
+                })
             }
             Object::Cell(value) => match self.is_fixed {
                 true => Object::Fixed(self.value(value)?),

@@ -166,7 +166,11 @@ impl Decoder<'_, '_> {
             Node::Dictionary(count) => Object::Dictionary(Box::new(self.dictionary(count)?)),
             Node::Closure { function, captures } => {
                 let captures = self.items(captures)?.into_boxed_slice();
-                Object::Closure(Closure { function, captures })
+                Object::Closure(Closure {
+                    function,
+                    is_plain: false,
+                    captures,
+                })
             }
             Node::Cell => Object::Cell(self.item()?),
             Node::Thunk(number) => Object::Thunk(Thunk::Waiting(self.references.handle(number)?)),

@@ -245,7 +245,9 @@ impl<'h> Encoder<'h> {
                     self.item(*value);
                 }
             }
-            Object::Closure(Closure { function, captures }) => {
+            Object::Closure(Closure {
+                function, captures, ..
+            }) => {
                 let captured = count(captures.len());
                 let node = Node::Closure {
                     function: *function,

@@ -8,6 +8,6 @@ mod copy;
 mod decode;
 mod encode;
 
-pub(crate) use copy::copy;
+pub(crate) use copy::{copy, is_constant};
 pub(crate) use decode::{Refusal, decode};
 pub(crate) use encode::{Form, encode};

@@ -33,7 +33,7 @@ impl Graph {
         let resume = resume.take();
         task.state = State::Running { since: now };
         let limit = task.descriptor.options.timeout_us;
-        let deadline = limit.map(|limit| now + limit.saturating_sub(task.ran_us));
+        let deadline = limit.map(|limit| now.saturating_add(limit.saturating_sub(task.ran_us)));
         let moment = match resume {
             Some(_) => Moment::Resumed,
             None => Moment::Started,

@@ -4,7 +4,7 @@
 //! task.
 
 use ciel_graph::Assignment;
-use ciel_model::{Failure, FailureKind, Frame, Handle, Resolution, Value};
+use ciel_model::{Failure, FailureKind, Frame, Handle, Label, Resolution, Site, Value};
 
 /// A task that wrote something else when it was replayed.
 pub(crate) fn differs(assignment: &Assignment, told: String) -> Failure {
@@ -35,9 +35,37 @@ pub(crate) fn values_of(
 /// The failure of a task whose input failed: the same one, seen from here.
 fn inherited(assignment: &Assignment, failure: &Failure) -> Failure {
     let site = &assignment.descriptor.site;
-    failure.clone().through(Frame {
-        task: assignment.label.clone(),
-        place: format!("{}:{}", site.file, site.line),
+    failure.clone().through(needing(&assignment.label, site))
+}
+
+/// The place of a task that needs a failed input.
+fn needing(task: &Label, site: &Site) -> Frame {
+    Frame {
+        task: task.clone(),
+        place: site.to_string(),
         note: "needs it as input".to_string(),
-    })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ciel_model::Name;
+
+    use super::*;
+
+    /// Commands of Python have no line of a script: their place was shown as `:0`.
+    #[test]
+    fn task_whose_line_is_not_known_has_no_place() {
+        let task = Label {
+            what: "wc".into(),
+            name: Name(1),
+        };
+        let place = |site| needing(&task, &site).place;
+        assert_eq!(place(Site::default()), "");
+        let site = Site {
+            file: "job.sw".into(),
+            line: 3,
+        };
+        assert_eq!(place(site), "job.sw:3");
+    }
 }

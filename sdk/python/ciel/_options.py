@@ -22,6 +22,9 @@ _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
 _PLAIN = Stream()
 OUTPUTS_MAX = 10_000
 RETRIES_MAX = 1_000
+_MEMORY_MAX = (1 << 64) - 1
+# Cores, seconds and pieces, of which the engine counts thousandths.
+_AMOUNT_LIMIT = 10**15
 
 
 def bytes_of(amount: int | str) -> int:
@@ -31,16 +34,19 @@ def bytes_of(amount: int | str) -> int:
     """
     if isinstance(amount, bool) or not isinstance(amount, (int, str)):
         raise TypeError(f"memory is bytes or text like '2 GiB', not {amount!r}")
+    count: float
     if isinstance(amount, int):
         count = amount
     else:
         match = _AMOUNT.fullmatch(amount)
         if match is None:
             raise ValueError(f"memory is bytes or text like '2 GiB', not {amount!r}")
-        count = int(float(match[1]) * _UNITS[(match[2] or "").lower()])
+        count = float(match[1]) * _UNITS[(match[2] or "").lower()]
     if count < 1:
         raise ValueError(f"memory must be at least one byte, not {amount!r}")
-    return count
+    if count > _MEMORY_MAX:
+        raise ValueError(f"memory is below 2**64 bytes, not {amount!r}")
+    return int(count)
 
 
 class OptionNames(TypedDict, total=False):
@@ -101,14 +107,14 @@ class Options:
 
     def __post_init__(self) -> None:
         """Checks every part; raises TypeError or ValueError that names it."""
-        check_number("cores", self.cores, above=0)
-        check_number("timeout", self.timeout, above=0)
+        check_number("cores", self.cores, above=0, below=_AMOUNT_LIMIT)
+        check_number("timeout", self.timeout, above=0, below=_AMOUNT_LIMIT)
         check_count("retries", self.retries, 0, RETRIES_MAX)
         check_count("outputs", self.outputs, 0, OUTPUTS_MAX)
         pieces = self.resources
         pieces = tuple(sorted(pieces.items())) if isinstance(pieces, Mapping) else pieces
         for name, amount in pieces:
-            check_number(f"resource {name!r}", amount, above=0)
+            check_number(f"resource {name!r}", amount, above=0, below=_AMOUNT_LIMIT)
         object.__setattr__(self, "resources", pieces)
         if self.memory is not None:
             object.__setattr__(self, "memory", bytes_of(self.memory))
@@ -173,14 +179,16 @@ def _no_option(name: str, known: list[str]) -> str:
     return f"a task has no option {name!r}: {meant}"
 
 
-def check_number(name: str, value: object, above: float) -> None:
-    """Raises TypeError or ValueError if `value` is no finite number above that; `None` is none."""
+def check_number(name: str, value: object, above: float, below: float = float("inf")) -> None:
+    """Raises TypeError or ValueError if `value` is no number between these; `None` is none."""
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} is a number, not {value!r}")
     if not above < value < float("inf"):
         raise ValueError(f"{name} must be above {above}, not {value!r}")
+    if value >= below:
+        raise ValueError(f"{name} must be below {below}, not {value!r}")
 
 
 def check_count(name: str, value: object, least: int, most: int) -> None:

@@ -359,7 +359,7 @@ fn descriptor(text: &str) -> Descriptor {
             "held" => options.live = false,
             "outputs" => descriptor.outputs = number(&mut words),
             "retries" => options.retries = number(&mut words),
-            "timeout" => options.timeout_us = Some(u64::from(number(&mut words))),
+            "timeout" => options.timeout_us = Some(words.next().unwrap().parse().unwrap()),
             _ => panic!("no such word: {word}"),
         }
     }

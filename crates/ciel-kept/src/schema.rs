@@ -68,10 +68,9 @@ pub(crate) fn open(path: &Path) -> Result<Connection, KeptError> {
     index.pragma_update(None, "cache_size", -limits::INDEX_CACHE_KIB)?;
     index.pragma_update(None, "wal_autocheckpoint", limits::INDEX_LOG_PAGES)?;
     index.set_prepared_statement_cache_capacity(32);
-    if format(&index)? != FORMAT {
+    if format(&index)? != FORMAT || !has_pending(&index)? {
         make_tables(&mut index)?;
     }
-    index.execute_batch(PENDING)?;
     Ok(index)
 }
 
@@ -82,6 +81,11 @@ pub(crate) fn blob(digest: Digest) -> Vec<u8> {
 
 fn format(index: &Connection) -> Result<i64, KeptError> {
     Ok(index.query_row("PRAGMA user_version", [], |row| row.get(0))?)
+}
+
+fn has_pending(index: &Connection) -> Result<bool, KeptError> {
+    let mut query = index.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'pending'")?;
+    Ok(query.exists([])?)
 }
 
 fn make_tables(index: &mut Connection) -> Result<(), KeptError> {
@@ -96,5 +100,6 @@ fn make_tables(index: &mut Connection) -> Result<(), KeptError> {
         making.execute_batch(TABLES)?;
         making.pragma_update(None, "user_version", FORMAT)?;
     }
+    making.execute_batch(PENDING)?;
     Ok(making.commit()?)
 }

@@ -279,3 +279,19 @@ fn no_more_results_wait_than_the_bound_says() {
     assert_eq!(count(home.path(), "entry"), PENDING_ENTRIES_MAX);
     assert!(gives(&store, PENDING_ENTRIES_MAX as u128, 7));
 }
+
+/// Who opened an index while another process made its tables was told that it was locked, and kept
+/// and took nothing: the table of what waits was made outside of the transaction of the others.
+#[test]
+fn many_make_the_tables_at_the_same_time() {
+    for _ in 0..20 {
+        let home = TempDir::new().unwrap();
+        drop(open(&home));
+        let index = Connection::open(home.path().join("kept/index")).unwrap();
+        index.pragma_update(None, "user_version", 0).unwrap();
+        let open_and_look = || assert_eq!(open(&home).usage().unwrap().entries, 0);
+        std::thread::scope(|scope| {
+            (0..8).for_each(|_| drop(scope.spawn(open_and_look)));
+        });
+    }
+}

@@ -7,9 +7,11 @@
 //! stand alone where that is gone. It does not know what a body says. Read next: `pending`.
 
 use std::path::Path;
+use std::thread;
+use std::time::Instant;
 
 use ciel_model::Digest;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::error::KeptError;
 use crate::limits;
@@ -63,7 +65,8 @@ pub(crate) fn open(path: &Path) -> Result<Connection, KeptError> {
     let mut index = Connection::open_with_flags(path, OpenFlags::default())?;
     index.busy_timeout(limits::BUSY_WAIT_MAX)?;
     // What a power failure takes is recomputed; a killed process loses nothing.
-    index.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;")?;
+    use_log(&index)?;
+    index.pragma_update(None, "synchronous", "OFF")?;
     // Negative: in KiB, not in pages.
     index.pragma_update(None, "cache_size", -limits::INDEX_CACHE_KIB)?;
     index.pragma_update(None, "wal_autocheckpoint", limits::INDEX_LOG_PAGES)?;
@@ -72,6 +75,24 @@ pub(crate) fn open(path: &Path) -> Result<Connection, KeptError> {
         make_tables(&mut index)?;
     }
     Ok(index)
+}
+
+/// Changes a new index to its log, for which it has to be alone with it: there `sqlite` does not wait
+/// for others that open it at the same time.
+fn use_log(index: &Connection) -> Result<(), KeptError> {
+    let until = Instant::now() + limits::BUSY_WAIT_MAX;
+    loop {
+        match index.execute_batch("PRAGMA journal_mode = WAL") {
+            Err(error) if is_busy(&error) && Instant::now() < until => {
+                thread::sleep(limits::BUSY_PAUSE);
+            }
+            changed => return Ok(changed?),
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
 /// A digest as the tables have it.

@@ -295,3 +295,16 @@ fn many_make_the_tables_at_the_same_time() {
         });
     }
 }
+
+/// To change a new index to its log needs it alone, and who came second was told at once that it is
+/// locked: `sqlite` does not wait there.
+#[test]
+fn many_open_a_new_folder_at_the_same_time() {
+    for _ in 0..20 {
+        let home = TempDir::new().unwrap();
+        let open_and_look = || assert_eq!(open(&home).usage().unwrap().entries, 0);
+        std::thread::scope(|scope| {
+            (0..8).for_each(|_| drop(scope.spawn(open_and_look)));
+        });
+    }
+}

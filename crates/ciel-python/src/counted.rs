@@ -4,6 +4,7 @@
 //! dictionaries. It does not know what a strand does. Read next: `stack.rs`,
 //! `sdk/python/ciel/_keeping_strand.py`.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
@@ -70,6 +71,8 @@ pub struct Counted {
     pub is_root: bool,
     /// What a root has sent last: the handle of its result, its task, and when.
     sent: Option<(u32, Py<PyAny>, Instant)>,
+    /// Where on Python's stack its code may call children, if that is known: see `stack.rs`.
+    pub room: Option<Range<usize>>,
     /// Its output, and its other output, that is not sent yet.
     unsent: [Option<Py<PyList>>; 2],
 }
@@ -97,6 +100,7 @@ impl Counted {
             scopes: None,
             is_root: false,
             sent: None,
+            room: None,
             unsent: [None, None],
         }
     }

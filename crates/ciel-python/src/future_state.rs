@@ -132,6 +132,12 @@ impl FutureState {
         Ok(Some(child.unbind()))
     }
 
+    /// Whether its task has ended in place with a plain value.
+    #[getter(_ended_here)]
+    fn ended_here(&self) -> bool {
+        matches!(self.state, State::Ended(_))
+    }
+
     #[setter(_child)]
     fn set_child(slf: &Bound<'_, FutureState>, child: Py<PyAny>) {
         let before = std::mem::replace(&mut slf.borrow_mut().state, State::Kept(child));
@@ -221,11 +227,27 @@ impl Drop for FutureState {
         }
         let owner = std::mem::replace(&mut self.owner, Owner::Gone);
         let handle = self.handle;
-        Python::try_attach(|py| match owner {
+        Python::try_attach(|py| owner.let_go(py, handle));
+    }
+}
+
+impl Owner {
+    /// Tells the strand that nobody asks for the result with that handle any more.
+    pub fn let_go(&self, py: Python<'_>, handle: u32) {
+        match self {
             Owner::Strand(strand) => let_go(strand.bind(py), handle),
             Owner::Inside(inside) => Inside::let_go(inside.bind(py), handle),
             Owner::Gone => {}
-        });
+        }
+    }
+
+    /// The same strand.
+    pub fn clone_ref(&self, py: Python<'_>) -> Owner {
+        match self {
+            Owner::Strand(strand) => Owner::Strand(strand.clone_ref(py)),
+            Owner::Inside(inside) => Owner::Inside(inside.clone_ref(py)),
+            Owner::Gone => Owner::Gone,
+        }
     }
 }
 

@@ -106,6 +106,19 @@ struct Level {
     inside: Option<Inside>,
     /// Children that ended in place since the last beat, and those between the two before it.
     ended: [u32; 2],
+    ahead: Option<Ahead>,
+}
+
+/// Children that are called one after the other by their parent, before it asks for them. They have
+/// no strands: what they do is seen in their results alone, so that one may run twice, and one that
+/// runs may become a task that has not begun.
+struct Ahead {
+    /// Handles of their results, in the order in which they are called.
+    handles: Vec<u32>,
+    /// How many of the first were removed, as they have ended.
+    removed: usize,
+    /// Beats since the first one began.
+    beats: u32,
 }
 
 /// What runs in place of a strand.
@@ -182,14 +195,62 @@ impl Levels {
         self.levels.pop_back();
         let level = self.levels.back_mut()?;
         let inside = level.inside.take()?;
-        let place = level.place_of(inside.handle)?;
-        let child = match place {
-            0 => level.pending.pop_front()?,
-            _ => level.pending.remove(place)?,
-        };
-        level.ended[0] = level.ended[0].saturating_add(1);
+        let child = level.remove(inside.handle)?;
         self.ended.add(child.definition);
         Some(child.payload)
+    }
+
+    /// Whether the innermost strand keeps the child with that handle.
+    pub fn keeps(&self, handle: u32) -> bool {
+        let level = self.levels.back();
+        level.is_some_and(|level| level.place_of(handle).is_some())
+    }
+
+    /// The innermost strand calls its children with those handles, which ascend, one after the
+    /// other; some may be tasks already. `tag` is as in `keep`.
+    pub fn begin_ahead(&mut self, tag: u32, handles: Vec<u32>) {
+        let is_known = tag == 0 || self.is_task(tag);
+        if let Some(level) = self.levels.back_mut().filter(|_| is_known) {
+            level.ahead = Some(Ahead {
+                handles,
+                removed: 0,
+                beats: 0,
+            });
+        }
+    }
+
+    /// The innermost strand calls no more of its children ahead: that many have ended. The calls of
+    /// those that are no tasks, whose memory can be used again.
+    pub fn end_ahead(&mut self, count: usize) -> Vec<Vec<u8>> {
+        let level = self.levels.back_mut();
+        match level.and_then(|level| Some((level.ahead.take()?, level))) {
+            Some((mut ahead, level)) => {
+                let ended = level.remove_called(&mut ahead, count);
+                self.note_called(ended)
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// That many of the children that the outermost strand calls ahead have ended: these need not
+    /// become tasks.
+    pub fn forget_called(&mut self, count: usize) {
+        let level = self.levels.front_mut();
+        if let Some((mut ahead, level)) = level.and_then(|level| Some((level.ahead.take()?, level)))
+        {
+            let ended = level.remove_called(&mut ahead, count);
+            level.ahead = Some(ahead);
+            self.note_called(ended);
+        }
+    }
+
+    /// These children have ended. Their calls.
+    fn note_called(&mut self, ended: Vec<Child>) -> Vec<Vec<u8>> {
+        self.fresh -= ended.len();
+        for child in &ended {
+            self.ended.add(child.definition);
+        }
+        ended.into_iter().map(|child| child.payload).collect()
     }
 
     /// The message that counts the children that ended in place since the last one, if any did.
@@ -274,9 +335,14 @@ impl Levels {
     /// Whether what runs in place of the outermost strand has begun since the last beat but one: it
     /// may be short, and its end is the time to promote its siblings. Before that it would have to
     /// become a task itself, as spawns are sent in their order, and its strand would wait for it.
+    /// So may be what it calls ahead.
     pub fn is_inside_fresh(&self) -> bool {
-        let outermost = self.levels.front().and_then(|level| level.inside.as_ref());
-        outermost.is_some_and(|inside| inside.beats < BEATS_OF_SHORT)
+        let outermost = self.levels.front();
+        outermost.is_some_and(|level| {
+            let inside = level.inside.as_ref().map(|inside| inside.beats);
+            let ahead = level.ahead.as_ref().map(|ahead| ahead.beats);
+            inside.or(ahead).is_some_and(|beats| beats < BEATS_OF_SHORT)
+        })
     }
 
     /// Counts a beat. Whether what runs in place of the outermost strand has done so for more than
@@ -288,6 +354,9 @@ impl Levels {
             return false;
         };
         outermost.ended = [0, outermost.ended[0]];
+        if let Some(ahead) = &mut outermost.ahead {
+            ahead.beats = ahead.beats.saturating_add(1);
+        }
         outermost.inside.as_mut().is_some_and(|inside| {
             inside.beats = inside.beats.saturating_add(1);
             inside.beats > beats_max
@@ -339,6 +408,24 @@ impl Level {
         self.pending
             .iter()
             .find(|child| Some(child.handle) != begun)
+    }
+
+    /// Removes a child, which has ended in place; `None` if it is a task.
+    fn remove(&mut self, handle: u32) -> Option<Child> {
+        let child = match self.place_of(handle)? {
+            0 => self.pending.pop_front()?,
+            place => self.pending.remove(place)?,
+        };
+        self.ended[0] = self.ended[0].saturating_add(1);
+        Some(child)
+    }
+
+    /// Removes those of the first `count` children called ahead that are no tasks: they have ended.
+    fn remove_called(&mut self, ahead: &mut Ahead, count: usize) -> Vec<Child> {
+        let called = ahead.handles.iter().take(count).skip(ahead.removed);
+        let ended = called.filter_map(|handle| self.remove(*handle)).collect();
+        ahead.removed = ahead.removed.max(count);
+        ended
     }
 
     /// Handles ascend; mostly the first child is asked for, or the last one.

@@ -14,6 +14,7 @@
 //! `ValueError` or `OverflowError`, what is wrong with the system an `OSError`, and what is wrong
 //! with the engine a `RuntimeError`.
 
+mod ahead;
 mod arguments;
 mod caches;
 mod connection;
@@ -62,6 +63,8 @@ use pyo3::prelude::*;
 mod native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::ahead::Ahead;
     #[pymodule_export]
     use crate::arguments::{packed_arguments, packed_atom, packed_with_places};
     #[pymodule_export]

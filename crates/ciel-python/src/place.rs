@@ -13,10 +13,13 @@ use std::ptr::null_mut;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyBool;
+use pyo3::types::{PyBool, PyTuple};
 
+use crate::ahead::Ahead;
 use crate::future_state::FutureState;
-use crate::stack::{begin, begin_task, end, end_task, note_base};
+use crate::stack::{
+    advance, begin, begin_ahead, begin_task, end, end_ahead, end_task, note_base, step,
+};
 
 /// Adds the functions to the module.
 ///
@@ -25,6 +28,10 @@ use crate::stack::{begin, begin_task, end, end_task, note_base};
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(module, c"begin", begin_from)?;
     add(module, c"end", end_from)?;
+    add(module, c"step", step_from)?;
+    add(module, c"begin_ahead", begin_ahead_from)?;
+    add(module, c"advance", advance_from)?;
+    add(module, c"end_ahead", end_ahead_from)?;
     add(module, c"begin_task", begin_task_from)?;
     add(module, c"end_task", end_task_from)?;
     add(module, c"note_base", note_base_from)?;
@@ -78,6 +85,88 @@ unsafe extern "C" fn end_from(
     // SAFETY: as above.
     let ended = unsafe { only(py, args, count) }.and_then(|value| end(&value));
     given(py, ended)
+}
+
+/// `step(ahead, items)`; see `stack::step`. Without items no call is spawned.
+unsafe extern "C" fn step_from(
+    _module: *mut ffi::PyObject,
+    args: *mut *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls this in an attached thread.
+    let py = unsafe { Python::assume_attached() };
+    // SAFETY: as above.
+    let found = unsafe { of_ahead(py, args, count) }.and_then(|(ahead, items)| {
+        let items = items.map(|items| Ok::<_, PyErr>(items.cast_into::<PyTuple>()?));
+        step(&ahead, items.transpose()?.as_ref())
+    });
+    given(py, found.map(Some))
+}
+
+/// `begin_ahead(ahead)`; see `stack::begin_ahead`.
+unsafe extern "C" fn begin_ahead_from(
+    _module: *mut ffi::PyObject,
+    args: *mut *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        // SAFETY: Python calls this in an attached thread.
+        let ahead = unsafe { of_ahead(py, args, count) };
+        let begun = ahead.and_then(|(ahead, _)| begin_ahead(&ahead, args.addr()));
+        given(py, begun.map(Some))
+    })
+}
+
+/// `advance(ahead, value)`; see `stack::advance`.
+unsafe extern "C" fn advance_from(
+    _module: *mut ffi::PyObject,
+    args: *mut *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls this in an attached thread.
+    let py = unsafe { Python::assume_attached() };
+    // SAFETY: as above.
+    let next = unsafe { of_ahead(py, args, count) }.and_then(|(ahead, value)| match value {
+        Some(value) => advance(&ahead, value),
+        None => Err(PyTypeError::new_err("a value is expected")),
+    });
+    given(py, next.map(Some))
+}
+
+/// `end_ahead(ahead)`; see `stack::end_ahead`.
+unsafe extern "C" fn end_ahead_from(
+    _module: *mut ffi::PyObject,
+    args: *mut *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        // SAFETY: Python calls this in an attached thread.
+        let ahead = unsafe { of_ahead(py, args, count) };
+        given::<PyAny>(py, ahead.map(|(ahead, _)| end_ahead(&ahead)).map(|()| None))
+    })
+}
+
+/// An `Ahead`, and what follows it.
+type AheadAnd<'py> = (Bound<'py, Ahead>, Option<Bound<'py, PyAny>>);
+
+/// One argument or two, of which the first is an `Ahead`.
+///
+/// # Safety
+/// As of `only`.
+unsafe fn of_ahead<'py>(
+    py: Python<'py>,
+    args: *mut *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+) -> PyResult<AheadAnd<'py>> {
+    if !(1..=2).contains(&count) {
+        return Err(PyTypeError::new_err("one argument or two are expected"));
+    }
+    // SAFETY: there are so many, which live as long as the call.
+    let (first, second) = unsafe {
+        let second = (count == 2).then(|| Bound::from_borrowed_ptr(py, *args.add(1)));
+        (Bound::from_borrowed_ptr(py, *args), second)
+    };
+    Ok((first.cast_into::<Ahead>()?, second))
 }
 
 /// `begin_task(switch)`; see `stack::begin_task`.

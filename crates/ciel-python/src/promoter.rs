@@ -5,7 +5,7 @@
 //! Read next: `levels.rs`.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -51,6 +51,8 @@ struct Shared {
     period: Duration,
     /// Heartbeats so far.
     beats: AtomicU64,
+    /// Children that have ended, of those that are called ahead.
+    called: AtomicUsize,
     kept: Mutex<Kept>,
     woken: Condvar,
 }
@@ -94,6 +96,7 @@ impl Promoter {
             idle_cores,
             period: duration(beat_s)?,
             beats: AtomicU64::new(0),
+            called: AtomicUsize::new(0),
             kept: Mutex::new(Kept {
                 levels: Levels::default(),
                 claim: Claim::default(),
@@ -213,6 +216,51 @@ impl Promoter {
         let count = kept.levels.keep(tag, child);
         self.shared.rouse(&mut kept);
         count < KEPT_MAX
+    }
+
+    /// As `keep`, if the strand keeps fewer children than it may; false if not.
+    pub fn keep_another(&self, tag: u32, child: Child) -> bool {
+        let Some(mut kept) = self.kept() else {
+            return false;
+        };
+        let has_room = kept.levels.count() < KEPT_MAX;
+        if has_room {
+            kept.levels.keep(tag, child);
+            self.shared.rouse(&mut kept);
+        }
+        has_room
+    }
+
+    /// Whether the strand that has its turn keeps the child with that handle.
+    pub fn keeps(&self, handle: u32) -> bool {
+        self.kept().is_some_and(|kept| kept.levels.keeps(handle))
+    }
+
+    /// The strand that has its turn calls its children with those handles, which ascend, one after
+    /// the other; some may be tasks already.
+    pub fn begin_ahead(&self, tag: u32, handles: Vec<u32>) {
+        if let Some(mut kept) = self.kept() {
+            self.shared.called.store(0, Ordering::Relaxed);
+            kept.levels.begin_ahead(tag, handles);
+        }
+    }
+
+    /// That many of these have ended.
+    pub fn note_called(&self, count: usize) {
+        self.shared.called.store(count, Ordering::Relaxed);
+    }
+
+    /// The strand that has its turn calls no more of them, that many have ended; the calls of those
+    /// that are no tasks.
+    pub fn end_ahead(&self, count: usize) -> Vec<Vec<u8>> {
+        let Some(mut kept) = self.kept() else {
+            return Vec::new();
+        };
+        let payloads = kept.levels.end_ahead(count);
+        if kept.claim.cores() > 0 && self.shared.is_due(&mut kept) {
+            self.shared.promote(&mut kept);
+        }
+        payloads
     }
 
     /// As `enter`.
@@ -392,6 +440,8 @@ impl Shared {
     }
 
     fn promote(&self, kept: &mut Kept) {
+        kept.levels
+            .forget_called(self.called.load(Ordering::Relaxed));
         let pending = kept.levels.pending();
         let count_max = PROMOTED_MAX * kept.claim.cores().max(1) as usize;
         let messages = kept.levels.promote(count_max, |name| self.tag_at(name));

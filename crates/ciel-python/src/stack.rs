@@ -7,6 +7,7 @@
 //! `end` give it. The promoter has the calls, as bytes. Read next: `promoter.rs`, `inside.rs`,
 //! `sdk/python/ciel/_scheduler.py`.
 
+mod ahead;
 mod contexts;
 mod spawning;
 mod standing;
@@ -46,8 +47,9 @@ const CALLED_BYTES_MIN: usize = 4 << 10;
 const RESTED_MAX: usize = 16;
 
 /// Payloads whose memory is kept for others.
-const SPARE_MAX: usize = 64;
+const SPARE_MAX: usize = 256;
 
+pub(crate) use self::ahead::{advance, begin_ahead, end_ahead, future_of, step, waits};
 pub(crate) use self::spawning::spawn;
 pub(crate) use self::standing::stand_all;
 pub(crate) use self::tasks::{begin_task, end_task};
@@ -162,17 +164,21 @@ impl Stack {
         strand: Option<Py<Counted>>,
         switch: Option<Py<PyAny>>,
     ) -> PyResult<()> {
+        let py = slf.py();
         let levels = strand.zip(switch).map(|(strand, switch)| Level {
+            room: strand.bind(py).borrow().room.clone(),
             strand: Running::Strand(strand),
             switch,
             is_called: false,
-            room: None,
             kept: 0,
             below: None,
         });
         let before = {
             let mut stack = slf.borrow_mut();
-            stack.outside.renew(slf.py())?;
+            stack.outside.renew(py)?;
+            for level in &mut stack.levels {
+                level.leave_room(py);
+            }
             std::mem::replace(&mut stack.levels, levels.into_iter().collect())
         };
         drop(before);
@@ -257,6 +263,21 @@ impl Level {
             Running::Strand(strand) => strand.bind(py).borrow().name,
             Running::Inside(inside) => inside.bind(py).borrow().name,
             Running::Task(started) => started.name,
+        }
+    }
+
+    /// Its strand may have further turns, in the same greenlet.
+    fn leave_room(&mut self, py: Python<'_>) {
+        let strand = match &self.strand {
+            Running::Strand(strand) => Some(strand.clone_ref(py)),
+            Running::Inside(inside) => {
+                let inside = inside.bind(py).borrow();
+                inside.counted.as_ref().map(|strand| strand.clone_ref(py))
+            }
+            Running::Task(_) => None,
+        };
+        if let Some(strand) = strand {
+            strand.bind(py).borrow_mut().room = self.room.take();
         }
     }
 }

@@ -8,18 +8,17 @@ another run may receive others. Read next: `_strand.py`.
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Literal, TypeVar, cast, overload
 
-from ciel._call import Call
 from ciel._callables import call_of
 from ciel._errors import Cancelled
+from ciel._flat_loop import DUE, MORE, SPAWN, FlatLoop
 from ciel._future import Future
-from ciel._short_calls import ShortCalls
+from ciel._native import step
 from ciel._strand import current
-from ciel._task import AnyTask, BoundTask, spawned
+from ciel._task import AnyTask, BoundTask
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -131,28 +130,19 @@ def map(  # noqa: A001
         raise ValueError(f"window must be at least 1, not {window}")
     frame = sys._getframe(1)
     each = call_of(function, (), {}, frame.f_code.co_filename, frame.f_lineno)
-    ahead: deque[Future[R]] = deque()
-    short = ShortCalls(each.task)
+    loop = FlatLoop(each, len(iterables), window)
+    ahead = loop.ahead
     for items in zip(*iterables, strict=False):
-        if len(ahead) < window - 1:
-            ahead.append(_spawned_for(each, (*each.args, *items)))
-            continue
-        is_begun = short.begin()
-        ahead.append(_spawned_for(each, (*each.args, *items)))
-        if is_begun:
-            short.run(ahead[-1])
-        yield ahead.popleft().result()
-    while ahead:
-        yield ahead.popleft().result()
-
-
-def _spawned_for(each: Call, args: tuple[Any, ...]) -> Future[Any]:
-    """Spawns a call with other arguments: natively if it is plain."""
-    task, file, line = each.task, each.file, each.line
-    future = None if each.kwargs else task.spawn_from(args, file, line)
-    if future is not None:
-        return cast("Future[Any]", future)
-    return spawned(Call(task, args, each.kwargs, file, line))[0]
+        value = step(ahead, items)
+        if value is SPAWN:
+            value = loop.spawn(items)
+        elif value is DUE:
+            value = loop.due(value)
+        if value is not MORE:
+            yield value
+    ahead.close()
+    while (value := loop.due(step(ahead))) is not MORE:
+        yield value
 
 
 class Scope:

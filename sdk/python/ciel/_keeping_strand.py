@@ -144,8 +144,8 @@ class KeepingStrand(WaitingStrand):
         return not self.is_root or (call.task.suits_root is True and atoms_of(call) is not None)
 
     def may_try(self, task: TaskFunction) -> bool:
-        """As a root, those of functions that leave nothing behind; others keep all calls."""
-        is_able = self.is_root and self.may_keep and task.suits_root is not False
+        """Those of functions that leave nothing behind."""
+        is_able = self.may_keep and task.suits_root is not False
         return is_able and leaves_nothing(task.function)
 
     def _note_sent(self, call: Call) -> None:

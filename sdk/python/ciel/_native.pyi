@@ -792,6 +792,8 @@ class FutureState:
     _waited: bool
     _known: Any
     _child: Any
+    @property
+    def _ended_here(self) -> bool: ...
     def __new__(cls, strand: Any, handle: int, known: Any = None) -> Self:
         """`handle` is the strand's number for the future, `known` what is known of its value."""
     @property
@@ -950,6 +952,72 @@ def begin(
 
 def end(value: Any) -> Callable[..., Any] | None:
     """Ends the innermost strand in place: the switch to the one below; `None` if that cannot be."""
+
+@final
+class Ahead:
+    """The calls of one function that one loop has spawned ahead, in the order of their values.
+
+    `runs` is whether they may run before they are asked for: never after one of them has given what
+    is not plain.
+    """
+
+    runs: bool
+    def __new__(
+        cls,
+        task: Function,
+        before: tuple[Any, ...],
+        place: tuple[str, int],
+        window: int,
+        is_plain: bool,
+        short_s: float,
+        turns: tuple[Any, Any, Any, Any],
+    ) -> Ahead:
+        """None are spawned. `before` are arguments before those of each call; the loop is at the
+        line `place[1]` of the file `place[0]`; `window` is how many calls are spawned before the
+        first value is asked for, `is_plain` whether they need nothing but arguments by place,
+        `short_s` in how many seconds one ends that may run ahead.
+
+        `turns` tell what is given in place of a value: another call is to follow; it is to be
+        spawned by Python, and to be added; the value that is due is not known; no call runs ahead.
+        """
+
+    def __len__(self) -> int:
+        """Calls that are spawned and whose values were not given."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether the value that is due is that of a task."""
+
+    def add(self, future: Any) -> None:
+        """Adds a call that Python has spawned."""
+
+    def close(self) -> None:
+        """No further calls are spawned: all values are due."""
+
+    def take(self) -> Any:
+        """Takes the future of the value that is due."""
+
+    def newest(self) -> Any | None:
+        """The future of the newest call, if that is one that native code has spawned."""
+
+def step(ahead: Ahead, items: tuple[Any, ...] = ...) -> Any:
+    """Spawns a call with those arguments, if there are any, and gives the value that is due.
+
+    In place of a value it gives what tells that there is something else to do first.
+    """
+
+def begin_ahead(ahead: Ahead) -> Any:
+    """Begins the calls that may run ahead: the caller is to call the function.
+
+    Gives the arguments of the first one, as a tuple unless there is only one, or what tells that
+    there is none.
+    """
+
+def advance(ahead: Ahead, value: Any) -> Any:
+    """The call that runs ahead has returned `value`: the arguments of the next one, as before."""
+
+def end_ahead(ahead: Ahead) -> None:
+    """The call that runs ahead has raised an exception: none runs ahead any more."""
 
 def begin_task(
     switch: Callable[..., Any],

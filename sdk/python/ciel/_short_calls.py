@@ -81,14 +81,22 @@ class ShortCalls:
         self._task.suits_root = True
         return True
 
-    def run(self, future: Future[Any]) -> None:
-        """Runs the call here; its failure is raised when its value is due."""
+    def run(self, future: Future[Any]) -> bool:
+        """Runs the call here; its failure is raised when its value is due. Whether it was short."""
         began = time.perf_counter()
         try:
             future.result()
         except Exception:  # noqa: S110
             pass
         has_stayed = self._task.suits_root is True
-        self._trials.ended(has_stayed and time.perf_counter() - began < SHORT_S)
+        is_short = has_stayed and time.perf_counter() - began < SHORT_S
+        self.ended(is_short)
+        return is_short
+
+    def ended(self, is_short: bool) -> None:
+        """A call has run here, tried or not."""
+        if not self._is_able:
+            return
+        self._trials.ended(is_short)
         if self._trials.is_pausing:
             self._task.suits_root = self._before

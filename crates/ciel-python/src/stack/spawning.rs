@@ -27,11 +27,11 @@ const COUNT_AT: std::ops::Range<usize> = 3..7;
 type Place<'a, 'py> = (&'a Bound<'py, PyString>, u32);
 
 /// What a spawn needs of the strand that spawns.
-struct Spawner {
-    owner: Owner,
-    tag: u32,
-    action: u64,
-    handle: u32,
+pub(super) struct Spawner {
+    pub(super) owner: Owner,
+    pub(super) tag: u32,
+    pub(super) action: u64,
+    pub(super) handle: u32,
 }
 
 /// What a spawn needs of its function.
@@ -181,7 +181,7 @@ fn keep(
             .map(Bound::unbind),
         action: spawner.action,
     };
-    let future = stack.future_of(py, spawner, State::Plain(call))?;
+    let future = stack.future_of(py, (spawner.owner, spawner.handle), State::Plain(call))?;
     Ok(Keeping::Kept(future))
 }
 
@@ -229,7 +229,8 @@ fn send(
         None,
         released,
     )?;
-    let future = stack.borrow().future_of(py, spawner, State::Known(None));
+    let of = (spawner.owner, spawner.handle);
+    let future = stack.borrow().future_of(py, of, State::Known(None));
     future.map(Some)
 }
 
@@ -272,7 +273,15 @@ impl Stack {
     /// The innermost strand, if a plain spawn of it needs nothing but to be kept: a root keeps
     /// calls of functions that suit it.
     fn spawner(&self, py: Python<'_>, suits_root: bool) -> Option<Spawner> {
-        if !self.is_here || self.is_full() {
+        match self.is_full() {
+            true => None,
+            false => self.keeper(py, suits_root),
+        }
+    }
+
+    /// As `spawner`, of a strand that may keep as many children as it may.
+    pub(super) fn keeper(&self, py: Python<'_>, suits_root: bool) -> Option<Spawner> {
+        if !self.is_here {
             return None;
         }
         let keeping = |owner, strand: &Counted| {
@@ -351,7 +360,7 @@ impl Stack {
     }
 
     /// The innermost strand has spawned what it keeps.
-    fn count(&mut self, py: Python<'_>) {
+    pub(super) fn count(&mut self, py: Python<'_>) {
         if let Some(level) = self.levels.last_mut() {
             level.kept += 1;
         }
@@ -371,7 +380,13 @@ impl Stack {
         }
     }
 
-    fn future_of(&self, py: Python<'_>, spawner: Spawner, state: State) -> PyResult<Py<PyAny>> {
+    /// The future of the result of a strand's call with that handle.
+    pub(super) fn future_of(
+        &self,
+        py: Python<'_>,
+        (owner, handle): (Owner, u32),
+        state: State,
+    ) -> PyResult<Py<PyAny>> {
         // SAFETY: this thread is attached to the interpreter. The class inherits the constructor of
         // `FutureState`, which takes no arguments and gives a new reference, or raises.
         let made = unsafe {
@@ -383,8 +398,8 @@ impl Stack {
             Bound::from_owned_ptr_or_err(py, made)?
         };
         let mut future = made.cast::<FutureState>()?.borrow_mut();
-        future.owner = spawner.owner;
-        future.handle = spawner.handle;
+        future.owner = owner;
+        future.handle = handle;
         future.state = state;
         drop(future);
         Ok(made.unbind())

@@ -1,0 +1,236 @@
+"""`ciel.map` over short calls: what it shows is what the serial program shows, wherever they run."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+
+import jobs
+from jobs import Ended
+from test_in_place_of_main import PATIENT
+
+MAPS = """
+import random
+import sys
+import ciel
+
+@ciel.task
+def plain(x):
+    return (x * 31 + 7) % 1009
+
+@ciel.task
+def fails(x):
+    if x % 50 == 49:
+        raise ValueError(f"bad {x}")
+    return x + 1
+
+@ciel.task
+def leaves(x):
+    if x % 60 == 59:
+        raise SystemExit(x)
+    return x
+
+@ciel.task
+def large(x):
+    return str(x) * (3000 if x % 40 == 39 else 1)
+
+@ciel.task
+def lists(x):
+    return [x, x]
+
+@ciel.task
+def long(x):
+    end = x
+    for number in range(300000 if x % 45 == 44 else 10):
+        end = (end * 31 + number) % 1009
+    return end
+
+@ciel.task
+def falls(x):
+    return falls.function(x + 1) if x % 70 > 60 else x
+
+def deep(x):
+    return 1 + deep(x - 1) if x > 0 else 0
+
+@ciel.task
+def dives(x):
+    return deep(100000 if x % 55 == 54 else x % 50)
+
+@ciel.task
+def says(x):
+    print("says", x)
+    return x
+
+@ciel.task
+def spawns(x):
+    return plain.spawn(x).result()
+
+@ciel.task
+def adds(a, b):
+    return a + b
+
+ALL = [plain, plain, plain, fails, leaves, large, lists, long, falls, dives, says, spawns]
+
+def made(chance, x, count):
+    for number in range(x, x + count):
+        if chance.random() < 0.02:
+            print("made", number)
+        if chance.random() < 0.01:
+            number += plain.spawn(number).result()
+        yield number
+
+def loop(seed, count):
+    chance, x = random.Random(seed), 1
+    for number in range(count):
+        task, length = chance.choice(ALL), chance.choice([3, 30, 150])
+        window, last = chance.choice([1, 2, 7, 40, 256]), chance.choice([20, 1000, 1000])
+        items = made(chance, x, length)
+        if chance.random() < 0.2:
+            values = ciel.map(adds, items, range(length), window=window)
+        else:
+            values = ciel.map(task, items, window=window)
+        try:
+            for place, value in enumerate(values):
+                x = (x * 7 + len(str(value))) % 1009
+                if chance.random() < 0.02:
+                    print("between", place, x)
+                if chance.random() < 0.01:
+                    x += plain.spawn(x).result()
+                if place == last:
+                    break
+        except (Exception, SystemExit) as error:
+            print("caught", type(error).__name__, x)
+        print("mapped", number, x)
+    return x
+
+@ciel.task
+def inner(seed, count):
+    stop()
+    return loop(seed, count)
+
+def main(where, seed, count):
+    if where == "main":
+        stop()
+        return loop(int(seed), int(count))
+    return inner.spawn(int(seed), int(count)).result()
+
+def stop():
+    pass
+"""
+
+
+def _run(job: Path, *words: str, options: tuple[str, ...] = ()) -> Ended:
+    return jobs.end_of(jobs.start(job, *words, options=options))
+
+
+@pytest.mark.parametrize("where", ["main", "task"])
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_random_maps_show_what_the_serial_program_shows(
+    slots: str, where: str, tmp_path: Path
+) -> None:
+    job = jobs.write(tmp_path, PATIENT + MAPS)
+    for seed in ("1", "2"):
+        serial = _run(job, where, seed, "25", options=("--serial",))
+        ended = _run(job, where, seed, "25", options=(slots,))
+        assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
+        assert serial.status == 0, serial.talk
+
+
+@pytest.mark.parametrize("where", ["main", "task"])
+def test_killed_runs_of_maps_resume_to_the_same_end(where: str, tmp_path: Path) -> None:
+    job = jobs.write(tmp_path, PATIENT + MAPS)
+    serial = _run(job, where, "3", "40", options=("--serial",))
+    chance = random.Random(3)
+    for _ in range(4):
+        process = jobs.start(job, where, "3", "40", options=("-j2",))
+        assert process.stdout is not None
+        for _ in range(chance.randrange(1, 80)):
+            if not process.stdout.readline():
+                break
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+    ended = _run(job, where, "3", "40", options=("-j2",))
+    assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
+
+
+AHEAD = """
+import ciel
+from ciel import _flat_loop
+
+class Counted:
+    asked = 0
+
+@ciel.task
+def short(x):
+    return x * 31 % 1000003
+
+@ciel.task
+def add(a, b):
+    return a + b
+
+@ciel.task
+def pair(x):
+    return [x, x]
+
+@ciel.task
+def bad(x):
+    if x == 900:
+        raise ValueError("nine hundred")
+    return x
+
+def counting(ask):
+    def counted(self):
+        Counted.asked += 1
+        return ask(self)
+    return counted
+
+def loop(name):
+    _flat_loop.FlatLoop._ask = counting(_flat_loop.FlatLoop._ask)
+    items, others = range(2000), [range(2000)] if name == "add" else []
+    found = list(ciel.map({"short": short, "add": add, "pair": pair, "bad": bad}[name], items, *others))
+    return [str(found[-1]), Counted.asked]
+
+@ciel.task
+def inner(name):
+    return loop(name)
+
+def main(where, name):
+    return loop(name) if where == "main" else inner.spawn(name).result()
+"""
+
+
+@pytest.mark.parametrize("where", ["main", "task"])
+@pytest.mark.parametrize(("name", "last"), [("short", 1999 * 31 % 1000003), ("add", 2 * 1999)])
+def test_short_calls_run_before_anybody_asks_for_them(
+    where: str, name: str, last: int, tmp_path: Path
+) -> None:
+    """Each took a strand, or a task where the machine was busy when the loop began."""
+    job = jobs.write(tmp_path, PATIENT + AHEAD)
+    ended = _run(job, where, name, options=("-j2",))
+    assert ended.status == 0, ended.talk
+    assert ended.value[0] == str(last)
+    assert ended.value[1] <= 40, "the first ones"
+
+
+@pytest.mark.parametrize("where", ["main", "task"])
+def test_calls_that_give_what_is_not_plain_run_ahead_once_only(where: str, tmp_path: Path) -> None:
+    job = jobs.write(tmp_path, PATIENT + AHEAD)
+    ended = _run(job, where, "pair", options=("-j2",))
+    assert ended.value[0] == "[1999, 1999]", ended.talk
+    assert ended.value[1] >= 1900
+
+
+@pytest.mark.parametrize("where", ["main", "task"])
+def test_failure_of_a_call_that_ran_ahead_has_its_name_and_its_frames(
+    where: str, tmp_path: Path
+) -> None:
+    job = jobs.write(tmp_path, PATIENT + AHEAD)
+    ended = _run(job, where, "bad", options=("-j2",))
+    assert ended.status == 1
+    assert "ValueError: nine hundred" in ended.talk and "bad@" in ended.talk
+    assert "in bad" in ended.talk and "in loop" in ended.talk
+    assert "in _run" not in ended.talk and "in _ask" not in ended.talk

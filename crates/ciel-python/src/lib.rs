@@ -14,7 +14,6 @@
 //! `ValueError` or `OverflowError`, what is wrong with the system an `OSError`, and what is wrong
 //! with the engine a `RuntimeError`.
 
-mod ahead;
 mod arguments;
 mod caches;
 mod connection;
@@ -64,8 +63,6 @@ mod native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::ahead::Ahead;
-    #[pymodule_export]
     use crate::arguments::{packed_arguments, packed_atom, packed_with_places};
     #[pymodule_export]
     use crate::caches::tell_caches;
@@ -106,6 +103,8 @@ mod native {
     use crate::shared_reader::{SharedReader, SharedValue};
     #[pymodule_export]
     use crate::shared_writer::SharedWriter;
+    #[pymodule_export]
+    use crate::stack::Ahead;
     #[pymodule_export]
     const DEPTH_MAX: u32 = crate::stack::DEPTH_MAX;
     #[pymodule_export]

@@ -15,10 +15,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};
 
-use crate::ahead::Ahead;
 use crate::future_state::FutureState;
 use crate::stack::{
-    advance, begin, begin_ahead, begin_task, end, end_ahead, end_task, note_base, step,
+    Ahead, advance, begin, begin_ahead, begin_task, end, end_ahead, end_task, note_base, step,
 };
 
 /// Adds the functions to the module.

@@ -8,6 +8,7 @@
 //! `sdk/python/ciel/_scheduler.py`.
 
 mod ahead;
+mod calls;
 mod contexts;
 mod spawning;
 mod standing;
@@ -49,7 +50,8 @@ const RESTED_MAX: usize = 16;
 /// Payloads whose memory is kept for others.
 const SPARE_MAX: usize = 256;
 
-pub(crate) use self::ahead::{advance, begin_ahead, end_ahead, future_of, step, waits};
+pub(crate) use self::ahead::{advance, begin_ahead, end_ahead, step};
+pub(crate) use self::calls::Ahead;
 pub(crate) use self::spawning::spawn;
 pub(crate) use self::standing::stand_all;
 pub(crate) use self::tasks::{begin_task, end_task};
@@ -263,21 +265,6 @@ impl Level {
             Running::Strand(strand) => strand.bind(py).borrow().name,
             Running::Inside(inside) => inside.bind(py).borrow().name,
             Running::Task(started) => started.name,
-        }
-    }
-
-    /// Its strand may have further turns, in the same greenlet.
-    fn leave_room(&mut self, py: Python<'_>) {
-        let strand = match &self.strand {
-            Running::Strand(strand) => Some(strand.clone_ref(py)),
-            Running::Inside(inside) => {
-                let inside = inside.bind(py).borrow();
-                inside.counted.as_ref().map(|strand| strand.clone_ref(py))
-            }
-            Running::Task(_) => None,
-        };
-        if let Some(strand) = strand {
-            strand.bind(py).borrow_mut().room = self.room.take();
         }
     }
 }

@@ -144,8 +144,11 @@ class KeepingStrand(WaitingStrand):
         return not self.is_root or (call.task.suits_root is True and atoms_of(call) is not None)
 
     def may_try(self, task: TaskFunction) -> bool:
-        """Those of functions that leave nothing behind."""
-        is_able = self.may_keep and task.suits_root is not False
+        """Those of functions that leave nothing behind; none that an earlier run has spawned, and
+        has perhaps never asked for.
+        """
+        repeats = self._spawned is not None and self.next_action < self._until
+        is_able = self.may_keep and not repeats and task.suits_root is not False
         return is_able and leaves_nothing(task.function)
 
     def _note_sent(self, call: Call) -> None:

@@ -4,25 +4,24 @@
 //! Such a call has no strand: what it does is seen in its result alone, and it may run once more.
 //! So what does not go as usual (it raises, or gives what is not plain) is left to a call in place,
 //! or a task, of the same arguments. Python calls the function, with what `begin_ahead` and
-//! `advance` give it. Read next: `ahead.rs`, `sdk/python/ciel/_flat_loop.py`.
+//! `advance` give it. Read next: `calls.rs`, `sdk/python/ciel/_flat_loop.py`.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::calls::{Ahead, Entry, Run, State};
 use super::spawning::Spawner;
 use super::{FREEZING, Stack, here};
-use crate::ahead::{Ahead, Entry, Run, State};
 use crate::arguments;
-use crate::future_state::{Call, FutureState, Owner, State as Known};
+use crate::future_state::Owner;
 use crate::levels::Child;
 use crate::plain::is_small;
 
 /// Spawns a call with those further arguments, if there are any, and gives the value that is due;
-/// or what Python has to do first: see [`crate::ahead::Turns`].
+/// or what Python has to do first: see [`super::calls::Turns`].
 ///
 /// # Errors
 /// Those of Python.
@@ -95,59 +94,6 @@ pub(crate) fn end_ahead(ahead: &Bound<'_, Ahead>) {
     let mut own = ahead.borrow_mut();
     own.runs = false;
     own.end_run(ahead.py());
-}
-
-/// The future of a call.
-///
-/// # Errors
-/// Those of Python.
-pub(crate) fn future_of(ahead: &Bound<'_, Ahead>, entry: Entry) -> PyResult<Py<PyAny>> {
-    let py = ahead.py();
-    let ahead = ahead.borrow();
-    let state = match entry.state {
-        State::Future(future) => return Ok(future),
-        State::Value(value) => Known::Ended(value),
-        State::Kept(args) => Known::Plain(Call {
-            function: ahead.task.clone_ref(py),
-            args,
-            named: None,
-            action: entry.action,
-        }),
-    };
-    let owner = ahead.owner.clone_ref(py);
-    match here(py) {
-        Some(stack) => stack.borrow().future_of(py, (owner, entry.handle), state),
-        None => Err(PyRuntimeError::new_err("no strand runs in this thread")),
-    }
-}
-
-/// Whether the value that is due is that of a task.
-pub(crate) fn waits(ahead: &Bound<'_, Ahead>) -> bool {
-    let py = ahead.py();
-    let ahead = ahead.borrow();
-    let Some(stack) = here(py).filter(|stack| stack.borrow().owns(py, &ahead.owner)) else {
-        return false;
-    };
-    let handle = match ahead.entries.front() {
-        Some(entry) => entry.kept_handle(py),
-        None => return false,
-    };
-    handle.is_some_and(|handle| !stack.borrow().promoter.get().keeps(handle))
-}
-
-impl Entry {
-    /// The handle of a call whose task may be kept, or is one.
-    fn kept_handle(&self, py: Python<'_>) -> Option<u32> {
-        match &self.state {
-            State::Kept(_) => Some(self.handle),
-            State::Value(_) => None,
-            State::Future(future) => {
-                let future = future.bind(py).cast::<FutureState>().ok()?.borrow();
-                let is_known = matches!(future.state, Known::Known(Some(_)) | Known::Ended(_));
-                (!is_known).then_some(future.handle)
-            }
-        }
-    }
 }
 
 impl Ahead {

@@ -4,7 +4,7 @@
 
 use pyo3::prelude::*;
 
-use super::{Running, Stack, here, tasks};
+use super::{Level, Running, Stack, here, tasks};
 use crate::inside::Inside;
 
 /// Makes the strands of all that runs in this thread, if nobody has asked for them.
@@ -51,4 +51,21 @@ pub(super) fn strand_at(stack: &Bound<'_, Stack>, place: usize) -> PyResult<Py<P
         )?);
     }
     Ok(below.expect("there is a strand at that level"))
+}
+
+impl Level {
+    /// Its strand may have further turns, in the same greenlet.
+    pub(super) fn leave_room(&mut self, py: Python<'_>) {
+        let strand = match &self.strand {
+            Running::Strand(strand) => Some(strand.clone_ref(py)),
+            Running::Inside(inside) => {
+                let inside = inside.bind(py).borrow();
+                inside.counted.as_ref().map(|strand| strand.clone_ref(py))
+            }
+            Running::Task(_) => None,
+        };
+        if let Some(strand) = strand {
+            strand.bind(py).borrow_mut().room = self.room.take();
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The calls of a `map` that are spawned and were not asked for: in the order of their values.
 //!
 //! A call that is kept here has no future until Python wants one, and no object of its own but its
-//! arguments. It does not know how calls are kept, or run. Read next: `stack/ahead.rs`,
+//! arguments. It does not know how calls are kept, or run. Read next: `ahead.rs`,
 //! `sdk/python/ciel/_flat_loop.py`.
 
 use std::collections::VecDeque;
@@ -12,11 +12,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
+use super::here;
 use crate::durations::duration;
 use crate::function::Function;
-use crate::future_state::Owner;
+use crate::future_state::{Call, FutureState, Owner, State as Known};
 use crate::promoter::Promoter;
-use crate::stack;
 
 /// The calls of one function that one loop has spawned ahead.
 #[pyclass(module = "ciel._native")]
@@ -99,8 +99,9 @@ pub struct Turns {
 impl Ahead {
     /// None are spawned. `before` are arguments before those of each call; the loop is at the line
     /// `place[1]` of the file `place[0]`; `window` is how many calls are spawned before the first
-    /// value is asked for, `is_plain` whether they need nothing but arguments by place, `short_s` in how
-    /// many seconds one ends that may run ahead. `turns` tell what is given in place of a value, see [`Turns`].
+    /// value is asked for, `is_plain` whether they need nothing but arguments by place, `short_s`
+    /// in how many seconds one ends that may run ahead. `turns` tell what is given in place of a
+    /// value, see [`Turns`].
     #[new]
     fn new(
         task: Py<Function>,
@@ -138,7 +139,8 @@ impl Ahead {
         self.entries.len()
     }
 
-    /// Whether calls may run before they are asked for; never after one has given what is not plain.
+    /// Whether calls may run before they are asked for; never after one has given what is not
+    /// plain.
     #[getter]
     fn runs(&self) -> bool {
         self.runs
@@ -152,7 +154,7 @@ impl Ahead {
     /// Whether the value that is due is that of a task.
     #[getter]
     fn waits(slf: &Bound<'_, Ahead>) -> bool {
-        stack::waits(slf)
+        waits(slf)
     }
 
     /// Adds a call that Python has spawned.
@@ -175,7 +177,7 @@ impl Ahead {
     fn take(slf: &Bound<'_, Ahead>) -> PyResult<Py<PyAny>> {
         let entry = slf.borrow_mut().entries.pop_front();
         let entry = entry.ok_or_else(|| PyRuntimeError::new_err("no call is spawned"))?;
-        stack::future_of(slf, entry)
+        future_of(slf, entry)
     }
 
     /// The future of the newest call, if that is one that was kept here. It stays in its place.
@@ -186,7 +188,7 @@ impl Ahead {
         let Some(entry) = slf.borrow_mut().entries.pop_back_if(is_kept) else {
             return Ok(None);
         };
-        let future = stack::future_of(slf, entry)?;
+        let future = future_of(slf, entry)?;
         slf.borrow_mut().add(future.clone_ref(slf.py()));
         Ok(Some(future))
     }
@@ -221,6 +223,59 @@ impl Ahead {
         match self.entries.pop_front_if(is_value)?.state {
             State::Value(value) => Some(value),
             State::Kept(_) | State::Future(_) => None,
+        }
+    }
+}
+
+/// The future of a call.
+///
+/// # Errors
+/// Those of Python.
+fn future_of(ahead: &Bound<'_, Ahead>, entry: Entry) -> PyResult<Py<PyAny>> {
+    let py = ahead.py();
+    let ahead = ahead.borrow();
+    let state = match entry.state {
+        State::Future(future) => return Ok(future),
+        State::Value(value) => Known::Ended(value),
+        State::Kept(args) => Known::Plain(Call {
+            function: ahead.task.clone_ref(py),
+            args,
+            named: None,
+            action: entry.action,
+        }),
+    };
+    let owner = ahead.owner.clone_ref(py);
+    match here(py) {
+        Some(stack) => stack.borrow().future_of(py, (owner, entry.handle), state),
+        None => Err(PyRuntimeError::new_err("no strand runs in this thread")),
+    }
+}
+
+/// Whether the value that is due is that of a task.
+fn waits(ahead: &Bound<'_, Ahead>) -> bool {
+    let py = ahead.py();
+    let ahead = ahead.borrow();
+    let Some(stack) = here(py).filter(|stack| stack.borrow().owns(py, &ahead.owner)) else {
+        return false;
+    };
+    let handle = match ahead.entries.front() {
+        Some(entry) => entry.kept_handle(py),
+        None => return false,
+    };
+    handle.is_some_and(|handle| !stack.borrow().promoter.get().keeps(handle))
+}
+
+impl Entry {
+    /// The handle of a call whose task may be kept, or is one.
+    fn kept_handle(&self, py: Python<'_>) -> Option<u32> {
+        match &self.state {
+            State::Kept(_) => Some(self.handle),
+            State::Value(_) => None,
+            State::Future(future) => {
+                let future = future.bind(py).cast::<FutureState>().ok()?.borrow();
+                let is_known = matches!(future.state, Known::Known(Some(_)) | Known::Ended(_));
+                (!is_known).then_some(future.handle)
+            }
         }
     }
 }

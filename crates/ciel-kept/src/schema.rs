@@ -77,8 +77,8 @@ pub(crate) fn open(path: &Path) -> Result<Connection, KeptError> {
     Ok(index)
 }
 
-/// Changes a new index to its log, for which it has to be alone with it: there `sqlite` does not wait
-/// for others that open it at the same time.
+/// Changes a new index to its log, for which it has to be alone with it: there `sqlite` does not
+/// wait for others that open it at the same time.
 fn use_log(index: &Connection) -> Result<(), KeptError> {
     let until = Instant::now() + limits::BUSY_WAIT_MAX;
     loop {

@@ -5,9 +5,6 @@ use std::time::Duration;
 /// How long a process waits for another one that writes to the index.
 pub const BUSY_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// How long one that opens a new index at the same time as others waits before it looks again.
-pub const BUSY_PAUSE: Duration = Duration::from_millis(1);
-
 /// KiB of pages of the index that a process keeps: what many short tasks change between two
 /// transactions is read and written again less often.
 pub const INDEX_CACHE_KIB: i64 = 8 << 10;

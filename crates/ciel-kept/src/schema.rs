@@ -6,12 +6,11 @@
 //! `pending` what is not in these yet. The parts of an entry are the beginning of its body, and
 //! stand alone where that is gone. It does not know what a body says. Read next: `pending`.
 
+use std::fs::File;
 use std::path::Path;
-use std::thread;
-use std::time::Instant;
 
 use ciel_model::Digest;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::error::KeptError;
 use crate::limits;
@@ -65,7 +64,7 @@ pub(crate) fn open(path: &Path) -> Result<Connection, KeptError> {
     let mut index = Connection::open_with_flags(path, OpenFlags::default())?;
     index.busy_timeout(limits::BUSY_WAIT_MAX)?;
     // What a power failure takes is recomputed; a killed process loses nothing.
-    use_log(&index)?;
+    use_log(&index, path)?;
     index.pragma_update(None, "synchronous", "OFF")?;
     // Negative: in KiB, not in pages.
     index.pragma_update(None, "cache_size", -limits::INDEX_CACHE_KIB)?;
@@ -77,22 +76,14 @@ pub(crate) fn open(path: &Path) -> Result<Connection, KeptError> {
     Ok(index)
 }
 
-/// Changes a new index to its log, for which it has to be alone with it: there `sqlite` does not
-/// wait for others that open it at the same time.
-fn use_log(index: &Connection) -> Result<(), KeptError> {
-    let until = Instant::now() + limits::BUSY_WAIT_MAX;
-    loop {
-        match index.execute_batch("PRAGMA journal_mode = WAL") {
-            Err(error) if is_busy(&error) && Instant::now() < until => {
-                thread::sleep(limits::BUSY_PAUSE);
-            }
-            changed => return Ok(changed?),
-        }
-    }
-}
-
-fn is_busy(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+/// Changes a new index to its log, for which it has to be alone with it. There `sqlite` does not
+/// wait for others that open it, so they take turns by a lock of their folder.
+fn use_log(index: &Connection, path: &Path) -> Result<(), KeptError> {
+    let folder = path.parent().unwrap_or(path);
+    let failed = |source| KeptError::file("lock", folder, source);
+    let turn = File::open(folder).map_err(failed)?;
+    turn.lock().map_err(failed)?;
+    Ok(index.execute_batch("PRAGMA journal_mode = WAL")?)
 }
 
 /// A digest as the tables have it.

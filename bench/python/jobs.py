@@ -152,7 +152,8 @@ def resident_kib() -> int:
 
 
 def hello() -> None:
-    """Nothing but a beginning and an end."""
+    """Shows the result of a single task."""
+    print(nothing.spawn(1).result())
 
 
 def wide(count: int) -> dict[str, float]:

@@ -297,7 +297,7 @@ fn stretch_end(
 /// more is released, unless a retry may go back to where it was named.
 fn block(engine: &Engine, script: &mut Script, on: &[ScriptHandle], acts: &mut Vec<Act>) -> Stay {
     let on = script::handles(on);
-    if script.machine.is_in_place() {
+    if script.machine.has_kept() {
         return Stay::Blocked(script.attempt.block(on, Wait::ALL, Kept::All), false);
     }
     let may_go_back = script.assignment().descriptor.options.retries > 0;
@@ -514,7 +514,7 @@ fn is_crowded(core: &Core, script: &Script, stay: &Option<Stay>) -> bool {
 fn wants_checkpoint(core: &Core, script: &Script, stay: &Option<Stay>) -> bool {
     match stay {
         Some(Stay::Blocked(blocked, is_pressed)) => {
-            let is_whole = !blocked.is_timely() && !script.machine.is_in_place();
+            let is_whole = !blocked.is_timely() && !script.machine.has_kept();
             is_whole && core.wants_checkpoint(script.assignment(), *is_pressed)
         }
         Some(Stay::Preempted(_) | Stay::Running) | None => false,

@@ -4,7 +4,7 @@
 
 mod machine_support;
 
-use ciel_skywriting::host::{Host, Keeping, SpawnRequest};
+use ciel_skywriting::host::{Answer, Handle, Host, Keeping, References, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Parallel, Returned, Step};
 use machine_support::{Outcome, Plan, Promotes, World, compile, run_as};
 use serde_json::json;
@@ -342,6 +342,15 @@ impl Host for Takes {
         self.spawned += 1;
     }
 
+    fn construct(
+        &mut self,
+        _action: u64,
+        _bytes: Vec<u8>,
+        _references: Vec<Handle>,
+    ) -> Result<(), String> {
+        Ok(())
+    }
+
     fn print(&mut self, _actions: u64, _line: &str) {}
 }
 
@@ -410,6 +419,95 @@ fn chain_of_many_children_has_nothing_for_another_thread() {
     let last = seen.iter().rposition(is_row).expect("there is a first one");
     assert!(seen[first..=last].iter().all(is_row));
     assert!(last - first > 9 * seen.len() / 10);
+}
+
+/// A chain has a few first functions that need nothing. They became tasks when a thread was idle,
+/// the machine never asked for their results, and so all that followed became tasks, too: now and
+/// then it took 20 microseconds for each function in place of half a one.
+#[test]
+fn chain_with_two_first_functions_has_little_for_another_thread() {
+    let seen = parallels(&chain(1_200));
+    let is_long = |seen: &Parallel| *seen == Parallel::Nothing;
+    let first = seen.iter().position(is_long).expect("it becomes long");
+    let last = seen.iter().rposition(|seen| *seen == Parallel::Row);
+    let last = last.expect("it is a row when the two have ended");
+    assert!(last - first > 9 * seen.len() / 10);
+    let few = [Parallel::Nothing, Parallel::Row];
+    assert!(seen[first..=last].iter().all(|seen| few.contains(seen)));
+}
+
+/// The program of that story: each function needs the two before it.
+fn chain(links: u32) -> String {
+    format!(
+        "{ADD} function one() {{ return 1; }}
+         function later(a, b) {{ return (*a + *b) % 1000; }}
+         before = spawn(one);
+         last = spawn(one);
+         for (n in range({links})) {{
+             next = spawn(later, [before, last]);
+             before = last;
+             last = next;
+         }}"
+    )
+}
+
+/// A machine that runs this, and of which the oldest child has become a task.
+fn with_the_first_as_a_task(source: &str) -> (Machine, Takes) {
+    let surroundings = Plan::default().surroundings.into();
+    let mut machine = Machine::for_script(compile(source), surroundings);
+    let mut host = Takes::default();
+    while !machine.has_kept() {
+        assert_eq!(machine.run(&mut host, 1), Step::Preempted);
+    }
+    machine.promote_oldest(&mut host, 1);
+    assert_eq!(host.spawned, 1);
+    (machine, host)
+}
+
+/// The other half of that story: each function that ran in place needed a task, and became one.
+#[test]
+fn strand_waits_for_the_first_of_a_chain_and_keeps_the_others() {
+    let source = format!("{} return *last;", chain(10_000));
+    let (mut machine, mut host) = with_the_first_as_a_task(&source);
+    let mut waits = 0;
+    let ended = loop {
+        match machine.run(&mut host, 1_000) {
+            Step::Preempted => {}
+            Step::Blocked { on } => {
+                assert_eq!(on.len(), 1);
+                waits += 1;
+                let bytes = "1".into();
+                let references = References::NONE;
+                machine.answer(on[0], Answer::Json { bytes, references });
+            }
+            Step::Finished(ended) => break ended.value,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!((waits, host.spawned), (1, 1));
+    assert_eq!(ended, Returned::Json(json!(run_of(10_000))));
+}
+
+/// What the last function of that chain gives.
+fn run_of(links: u32) -> u32 {
+    let mut pair = (1, 1);
+    for _ in 0..links {
+        pair = (pair.1, (pair.0 + pair.1) % 1000);
+    }
+    pair.1
+}
+
+/// While the first of a long chain takes its time, the strand comes to what it spawns next.
+#[test]
+fn strand_does_not_wait_for_a_chain_that_it_does_not_need_yet() {
+    let source = format!(
+        "{} other = spawn_exec(\"slow\", {{}}, 1)[0]; return [*last, *other];",
+        chain(3_000)
+    );
+    let (mut machine, mut host) = with_the_first_as_a_task(&source);
+    while machine.run(&mut host, 1_000) == Step::Preempted {}
+    // The second one has ended in place.
+    assert_eq!(host.spawned, 3_002);
 }
 
 /// Behind a chain stands another one, which a second thread could run.

@@ -9,6 +9,7 @@ use super::collector::{OBJECT_BYTES, besides};
 use super::failure::Pause;
 use super::graph::{self, copy};
 use super::kept::{Child, Kept, Slot};
+use super::parallel::Parallel;
 use super::reached::Reached;
 use super::{Machine, Role, Step};
 use crate::code::Code;
@@ -17,6 +18,9 @@ use crate::value::{Object, Thunk, Value};
 
 /// Children of one strand that are pending at most; one more begins first.
 const PENDING_MAX: u32 = 1024;
+
+/// The same while the oldest waits for a task, and the strand need not.
+const AWAITING_MAX: u32 = 8 * PENDING_MAX;
 
 /// Bytes of arguments or of a result above which a child is a task: what is kept takes memory of
 /// the strand that keeps it, and an object need not.
@@ -106,7 +110,7 @@ impl Machine {
 
     /// Keeps a child: a function and its arguments.
     pub(super) fn keep(&mut self, mut roots: Vec<Value>, is_sealed: bool) -> Result<Value, Pause> {
-        if self.strand().pending >= PENDING_MAX {
+        if self.is_full() {
             return Err(Pause::Blocked(Vec::new()));
         }
         copy(&mut self.heap, &mut roots)?;
@@ -121,6 +125,13 @@ impl Machine {
         let child = self.next_child(roots.len() - 1, pc, (is_sealed, false));
         let number = self.kept.add_call(child, &roots);
         Ok(Value::Reference(Kept::handle(number)))
+    }
+
+    /// Whether a pending child is to begin before the strand spawns another one.
+    #[inline]
+    fn is_full(&self) -> bool {
+        let pending = self.strand().pending;
+        pending >= PENDING_MAX && (pending >= AWAITING_MAX || !self.oldest_awaits())
     }
 
     /// Keeps the call of the topmost operands, a function and so many arguments, if nothing of it
@@ -139,7 +150,7 @@ impl Machine {
         let is_plain = |value: &Value| value.index().is_none();
         if function.parameters as usize != arguments
             || function.needs_host
-            || self.strand().pending >= PENDING_MAX
+            || self.is_full()
             || !self.kept.fits(arguments + 1)
             || !self.stack[at + 1..].iter().all(is_plain)
         {
@@ -181,11 +192,16 @@ impl Machine {
         child
     }
 
-    /// Begins the oldest pending child of the strand that runs; says whether there is one.
+    /// Begins the oldest pending child of the strand that runs; says whether there is one. If it
+    /// would wait for a task, and each of many others for it, the strand waits for the task.
     pub(super) fn begin_oldest(&mut self, code: &Code) -> Result<bool, Pause> {
         let Some((number, child)) = self.kept.pending(self.strand().oldest as usize) else {
             return Ok(false);
         };
+        let on = self.awaited_by(number, child);
+        if !on.is_empty() && self.parallel(true) == Parallel::Row {
+            return Err(Pause::Blocked(on));
+        }
         let height = self.stack.len();
         match child.is_plain {
             true => {

@@ -19,6 +19,7 @@ mod joined;
 pub(crate) mod json;
 mod kept;
 mod numbers;
+mod parallel;
 mod places;
 mod promote;
 mod reached;
@@ -46,7 +47,8 @@ use kept::Kept;
 use promote::Detached;
 use table::Table;
 
-pub use promote::{Parallel, Promoted};
+pub use parallel::Parallel;
+pub use promote::Promoted;
 pub use references::Compacted;
 pub use save::Saved;
 
@@ -411,6 +413,7 @@ impl Machine {
                 Err(Pause::Blocked(on)) => match self.begin_oldest(&code) {
                     Ok(true) => continue,
                     Ok(false) => return self.blocked(on),
+                    Err(Pause::Blocked(on)) => return self.blocked(on),
                     Err(pause) => match self.relieved(pause) {
                         Ok(()) => continue,
                         Err(failure) => *failure,

@@ -23,25 +23,6 @@ pub struct Promoted {
     pub machine: Box<Machine>,
 }
 
-/// What could run at the same time if the children that a machine keeps were tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parallel {
-    /// Two of them: neither needs the other.
-    Children,
-    /// One of them, beside the strand that has spawned it.
-    Strand,
-    /// Nothing: the strand needs the one that runs in place, and others need it, too.
-    Nothing,
-    /// Nothing, and of many children each one needs one before it.
-    Row,
-}
-
-/// Pending children that are many, if each needs one before it.
-const ROW_MIN: usize = 16;
-
-/// Slots of kept children among which those that are pending are looked for, unless all are.
-const SLOTS_MAX: usize = 256;
-
 /// A child that ran in place, and has a machine of its own before it is promoted.
 pub(super) struct Detached {
     /// Its number.
@@ -96,45 +77,6 @@ impl Machine {
             self.detached = Some(Detached { number, machine });
         }
         Ok(())
-    }
-
-    /// What another thread would be worth to it. It looks at a few of the kept children, or, which
-    /// takes some tenth of a microsecond for each, at `all` of them.
-    pub fn parallel(&self, all: bool) -> Parallel {
-        let (slots, most) = if all {
-            (usize::MAX, usize::MAX)
-        } else {
-            (SLOTS_MAX, ROW_MIN)
-        };
-        let runs = self.is_in_place() || self.detached.is_some();
-        let pending = self
-            .kept
-            .all_pending(self.strands[0].oldest as usize, slots);
-        let pending = pending.filter(|(_, child)| !child.is_sealed);
-        let mut ready = usize::from(runs);
-        let mut looked_at = 0;
-        for (number, _) in pending.take(most) {
-            looked_at += 1;
-            ready += usize::from(!self.needs_kept(number));
-            if ready > 1 {
-                return Parallel::Children;
-            }
-        }
-        match looked_at {
-            ROW_MIN.. => Parallel::Row,
-            1.. if !runs => Parallel::Strand,
-            _ => Parallel::Nothing,
-        }
-    }
-
-    /// Whether a pending child was given what another kept child has not given yet.
-    fn needs_kept(&self, number: usize) -> bool {
-        let is_open = |number: usize| {
-            let slot = self.kept.slot(number);
-            matches!(slot, Slot::Pending(_) | Slot::Running(_))
-        };
-        let roots = self.frozen(number).iter();
-        roots.copied().any(|root| self.names_kept(root, is_open))
     }
 
     /// Instructions that a promotion while a child runs may cost, roughly.

@@ -1,0 +1,148 @@
+//! What could run at the same time if the children that a machine keeps were tasks.
+//!
+//! Each child has a level: it is one above the highest of the children whose results it was given.
+//! Children of one level do not need each other. Read next: `promote`.
+
+use std::cell::Cell;
+
+use rustc_hash::FxHashMap;
+
+use super::Machine;
+use super::kept::{Child, Kept, Slot};
+use crate::host::Handle;
+use crate::value::Value;
+
+/// What could run at the same time if the children that a machine keeps were tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parallel {
+    /// Two of them: neither needs the other, and it is so for most that come after them.
+    Children,
+    /// One of them, beside the strand that has spawned it.
+    Strand,
+    /// Nothing, or little for long: the strand needs the one that runs in place, and others need
+    /// it, too, or two could begin before a row of others.
+    Nothing,
+    /// Nothing, and of many children each one needs one before it.
+    Row,
+}
+
+/// Pending children that are many, if each needs one before it.
+const ROW_MIN: u32 = 16;
+
+/// Slots of kept children among which those that are pending are looked for, unless all are.
+const SLOTS_MAX: usize = 256;
+
+/// The level of what needs nothing that is kept.
+const LOWEST: u32 = 1;
+
+/// The level of a task whose result the machine does not know.
+const AWAITED: u32 = 0;
+
+/// The levels of children, of which each may need one that was added before it.
+#[derive(Default)]
+struct Levels {
+    by_number: FxHashMap<usize, u32>,
+    /// Children that were added.
+    count: u32,
+    /// Those that could begin, the one that runs in place among them.
+    ready: u32,
+    highest: u32,
+}
+
+impl Levels {
+    /// Adds a child above that level; without one, it could begin.
+    fn add(&mut self, number: usize, below: Option<u32>) {
+        let level = below.map_or(LOWEST, |below| below + 1);
+        self.by_number.insert(number, level);
+        self.count += 1;
+        self.ready += u32::from(below.is_none());
+        self.highest = self.highest.max(level);
+    }
+
+    fn of(&self, number: usize) -> u32 {
+        self.by_number.get(&number).copied().unwrap_or(LOWEST)
+    }
+
+    /// What they allow, and whether one runs in place beside them.
+    fn parallel(&self, runs: bool) -> Parallel {
+        let running = u32::from(runs);
+        let ready = self.ready + running;
+        let highest = self.highest.max(running);
+        // One and a half on each level, on average.
+        let is_wide = 2 * (self.count + running) >= 3 * highest;
+        match self.count {
+            _ if ready > 1 && is_wide => Parallel::Children,
+            ROW_MIN.. if ready > 1 => Parallel::Nothing,
+            ROW_MIN.. => Parallel::Row,
+            1.. if !runs && ready > 0 => Parallel::Strand,
+            _ => Parallel::Nothing,
+        }
+    }
+}
+
+impl Machine {
+    /// What another thread would be worth to it. It looks at a few of the kept children, or, which
+    /// takes some tenth of a microsecond for each, at `all` of them.
+    pub fn parallel(&self, all: bool) -> Parallel {
+        let (slots, most) = if all {
+            (usize::MAX, usize::MAX)
+        } else {
+            (SLOTS_MAX, ROW_MIN as usize)
+        };
+        let oldest = self.strands[0].oldest as usize;
+        let pending = self.kept.all_pending(oldest, slots);
+        let pending = pending.filter(|(_, child)| !child.is_sealed);
+        let mut levels = Levels::default();
+        for (number, _) in pending.take(most) {
+            levels.add(number, self.level_below(number, &levels));
+        }
+        levels.parallel(self.is_in_place() || self.detached.is_some())
+    }
+
+    /// The highest level of what a pending child was given and nobody has given yet; nothing if it
+    /// could begin.
+    fn level_below(&self, number: usize, levels: &Levels) -> Option<u32> {
+        let highest = Cell::new(None);
+        let look = |number: usize| {
+            let level = match self.kept.slot(number) {
+                Slot::Pending(_) => Some(levels.of(number)),
+                Slot::Running(_) => Some(LOWEST),
+                Slot::Promoted(own) if self.table.get(own).is_none() => Some(AWAITED),
+                _ => None,
+            };
+            highest.set(highest.get().max(level));
+            false
+        };
+        for root in self.frozen(number) {
+            self.names_kept(*root, look);
+        }
+        highest.get()
+    }
+
+    /// Whether the oldest pending child of the strand was given the result of a task that is not
+    /// known.
+    pub(super) fn oldest_awaits(&self) -> bool {
+        let oldest = self.kept.pending(self.strand().oldest as usize);
+        oldest.is_some_and(|(number, child)| !self.awaited_by(number, child).is_empty())
+    }
+
+    /// The results of tasks that a pending child was given, and that are not known.
+    pub(super) fn awaited_by(&self, number: usize, child: Child) -> Vec<Handle> {
+        if child.is_sealed || self.is_in_place() {
+            return Vec::new();
+        }
+        let unknown = |value: &Value| match value {
+            Value::Reference(handle) => self.unknown_task(*handle),
+            _ => None,
+        };
+        self.frozen(number).iter().filter_map(unknown).collect()
+    }
+
+    /// The handle of a promoted child whose result is not known.
+    fn unknown_task(&self, handle: Handle) -> Option<Handle> {
+        match self.kept.slot(Kept::number(handle)?) {
+            Slot::Promoted(own) if self.table.get(own).is_none() => Some(own),
+            _ => None,
+        }
+    }
+}

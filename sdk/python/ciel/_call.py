@@ -43,6 +43,7 @@ class TaskFunction(_native.Function, Definition):
     identity: Any
     definitions: dict[str, Any]
     gives: int
+    copied: Any
     _keeps: frozenset[str | int] | None
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:

@@ -16,18 +16,20 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from ciel._bytecode import parts_of
 from ciel._call import Definition, TaskFunction, named
+from ciel._defaults import original_defaults
 from ciel._errors import CielError, CielWarning, NonDeterministic, Refused, place_here
 from ciel._faults import explained, largest
-from ciel._freeze import by_value
+from ciel._freeze import by_value, thaw
 from ciel._globals import check_unchanged, readings_of, take_readings
 from ciel._project import is_project
 from ciel._reached import Piece, forget, note_empty, reached
 from ciel._warnings import advise
+from ciel._written import changes_captured
 
 CAPTURED_BYTES_MAX = 1 << 20
 """Captures above this size cause a warning: they are sent with the function."""
@@ -45,7 +47,9 @@ class Identity:
     `data` is the pickled function if it goes by value, else `None`.
     """
 
-    __slots__ = ("header", "code", "data", "globals", "cells", "name", "readings")
+    __slots__ = (
+        "header", "code", "data", "globals", "cells", "name", "readings", "_changes_captured",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -64,6 +68,14 @@ class Identity:
         self.globals = list(_captured_globals(function, data is not None))
         self.cells = list(_captured_cells(function))
         self.readings = readings_of(function) if data is None else take_readings(function)
+        self._changes_captured = data is not None and changes_captured(function)
+
+    def renewed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function for one more task: a new copy of one that changes what it captures."""
+        if not self._changes_captured:
+            return function
+        assert self.data is not None, "it goes by value"
+        return cast("Callable[..., Any]", adopt(thaw(self.data), self.data))
 
     def check(self) -> None:
         """Raises CielError if something captured was rebound since the first spawn.
@@ -328,8 +340,7 @@ def code_hash(function: Callable[..., Any]) -> bytes:
     hasher = hashlib.blake2b(digest_size=16)
     for part in parts_of(code):
         hasher.update(len(part).to_bytes(4, "big") + part)
-    defaults = (getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None))
-    hasher.update(_constant(defaults))
+    hasher.update(_constant(original_defaults(function)))
     return hasher.digest()
 
 

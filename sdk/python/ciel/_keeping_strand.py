@@ -303,9 +303,11 @@ def _returned(strand: InsideStrand) -> Returned:
 
 
 def _note_plain(call: Call, definition: Definition) -> None:
-    """Lets native code keep further plain calls of a task that are spawned in the same file."""
+    """Lets native code keep further plain calls of a task that are spawned in the same file; not if
+    they have copies of default arguments.
+    """
     task, identity = call.task, call.task.identity
-    if not identity.cells:
+    if not identity.cells and task.copied is None:
         head = head_of_plain(identity)
         task.keep_plain_calls(
             task.function, call.file, definition, head, identity.globals, not task.keeps

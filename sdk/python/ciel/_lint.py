@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from ciel import _nondeterminism
 from ciel._effects import EffectSearch, Found
+from ciel._kept_state import INSTEAD, KeptStateSearch
 from ciel._scopes import Function, Scope
 
 TASK, RUN = "ciel.task", "ciel.run"
@@ -47,6 +48,15 @@ class Finding:
         return f"{self.file}:{self.line}:{self.column}: {self.message}; {self.instead}"
 
 
+class Change(Finding):
+    """A place where a task changes what it keeps between calls; `what` says which that is."""
+
+    @property
+    def message(self) -> str:
+        """The finding, without location and hint."""
+        return f"task {self.function} {self.what}"
+
+
 @dataclass(frozen=True)
 class _Place:
     """A function with the scope that it is defined in."""
@@ -75,6 +85,7 @@ class Source:
             if self._is_root(place):
                 self._search(place, place.node.name, seen, found)
                 self._search_effects(place, found)
+                self._search_kept_state(place, found)
         return sorted(found, key=lambda finding: (finding.line, finding.column))
 
     def findings_in(self, name: str, line: int) -> list[Finding]:
@@ -83,6 +94,7 @@ class Source:
             if place.node.name == name and _first_line(place.node) == line:
                 found: list[Finding] = []
                 self._search(place, name, set(), found)
+                self._search_kept_state(place, found)
                 return found
         return []
 
@@ -114,6 +126,16 @@ class Source:
         search = EffectSearch(place.scope.inside(place.node), place.node.body)
         if search.spawns:
             found += self._kept(search.found, place.node.name, place.node.name)
+
+    def _search_kept_state(self, place: _Place, found: list[Finding]) -> None:
+        """Looks at a task itself for changes of what it keeps between calls; `main` has one."""
+        if self._is_main(place.node):
+            return
+        name = place.node.name
+        for node, does in KeptStateSearch(place.node, place.scope).found:
+            if not self._is_silenced(node):
+                at = node.lineno, self._column(node)
+                found.append(Change(self.file, *at, name, name, does, INSTEAD))
 
     def _kept(self, found: list[Found], name: str, task: str) -> Iterator[Finding]:
         """Those that no comment silences."""

@@ -25,6 +25,7 @@ from ciel._at_import import Imported, code_at_import, line_at_import, modules_ac
 from ciel._bytecode import Names, Noted, Path, assigned_attributes, is_computing, names_of, parts_of
 from ciel._call import Definition, TaskFunction
 from ciel._classes import parts_of_class
+from ciel._defaults import original_defaults
 from ciel._globals import is_empty, is_watched
 from ciel._libraries import version_of
 from ciel._project import is_project_file
@@ -240,7 +241,7 @@ def _function(function: types.FunctionType) -> Local:
     names = names_of(code, noted)
     values = Values(_home(function))
     parts = [*parts_of(code, noted)]
-    parts.append(values.digest((function.__defaults__, function.__kwdefaults__)))
+    parts.append(values.digest(original_defaults(function)))
     for name, value in _captured(function):
         parts += [name.encode(), values.digest(value)]
     for name, value in _attributes(function):

@@ -200,7 +200,7 @@ class SerialStrand(TaskStrand):
         self.ended = True
 
     def _run(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        function = call.task.function
+        function = current_identity(call.task).renewed(call.task.function)
         if is_written(function, self.gives):
             return written(
                 function.__qualname__, lambda: self.run_call(call.label, function, args, kwargs)

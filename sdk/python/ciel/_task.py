@@ -16,6 +16,7 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, Unpac
 from ciel._arrow import Batch
 from ciel._call import Call, TaskFunction, gathered, named, run_here
 from ciel._code import find
+from ciel._defaults import Defaults, copied_defaults
 from ciel._errors import CielWarning
 from ciel._future import Future
 from ciel._options import OptionNames, Options
@@ -76,6 +77,8 @@ def spawned(call: Call) -> tuple[Future[Any], ...]:
     strand = here.strand
     if strand is None:
         raise outside()
+    if call.task.copied is not None:
+        call.args, call.kwargs = call.task.copied.given(call.args, call.kwargs)
     futures = strand.spawn(call, call.task.options_now)
     if strand.scopes:
         strand.note(futures)
@@ -84,6 +87,13 @@ def spawned(call: Call) -> tuple[Future[Any], ...]:
 
 class AnyTask(TaskFunction):
     """A task of any type, which can be called, spawned and pickled."""
+
+    copied: Defaults | None
+
+    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+        """As a function; defaults that its calls may change are copied as they are now."""
+        super().__init__(function, options)
+        self.copied = copied_defaults(self.function)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By reference if the module has this task under its name, else by value."""
@@ -114,6 +124,8 @@ class AnyTask(TaskFunction):
 
     def _tailed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         frame = sys._getframe(2)
+        if self.copied is not None:
+            args, kwargs = self.copied.given(args, kwargs)
         return Tail(Call(self, args, kwargs, frame.f_code.co_filename, frame.f_lineno))
 
 

@@ -114,13 +114,13 @@ class TaskStrand(Strand):
         self.generator = None
         self.pure = task.options_now.pure is True
         tell_seed(self.seed)
-        current_identity(task)
+        function = current_identity(task).renewed(task.function)
         args, kwargs = arguments_now(call, self.argument)
         self._call = (task.label, args, kwargs)
-        self.function = task.function
+        self.function = function
         self.gives = task.gives
         self.many = self.gives & MANY != 0
-        return task.function(*args, **kwargs)
+        return function(*args, **kwargs)
 
     @property
     def call_text(self) -> str:

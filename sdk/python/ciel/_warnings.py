@@ -7,6 +7,7 @@ strand and no connection. Read next: `_lint.py`.
 
 from __future__ import annotations
 
+import dis
 import functools
 import linecache
 import os
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ciel import _nondeterminism
+from ciel._defaults import copied_defaults
 from ciel._errors import CielWarning
 from ciel._failed_task import FOLDER
 from ciel._sources import source_of
@@ -29,6 +31,9 @@ FUNCTIONS_MAX = 200
 
 MARKS = "advised"
 """The folder of a run with a mark for each code that was warned of."""
+
+_OF_TASKS = frozenset({"options", "spawn", "tail"})
+"""Attributes of a task that are calls of it."""
 
 _advised: set[bytes] = set()
 
@@ -99,6 +104,8 @@ def _is_first(code: bytes) -> bool:
 
 def _is_suspicious(function: types.FunctionType) -> bool:
     """Whether the code, or that of functions it uses, may use one of the nondeterministic names."""
+    if _may_keep_state(function):
+        return True
     waiting, seen = [function], {function}
     while waiting and len(seen) <= FUNCTIONS_MAX:
         one = waiting.pop()
@@ -115,6 +122,22 @@ def _is_suspicious(function: types.FunctionType) -> bool:
             elif isinstance(value, type) and value.__module__ == one.__module__:
                 return True
     return False
+
+
+def _may_keep_state(function: types.FunctionType) -> bool:
+    """Whether the function may change its defaults, or its attributes under its own name."""
+    code = function.__code__
+    if copied_defaults(function) is not None:
+        return True
+    return code.co_name in code.co_names and not _OF_TASKS.issuperset(_attributes_of_itself(code))
+
+
+def _attributes_of_itself(code: types.CodeType) -> Iterator[str]:
+    before = None
+    for instruction in dis.get_instructions(code):
+        if before == code.co_name and instruction.opname.endswith(("_ATTR", "_METHOD")):
+            yield instruction.argval
+        before = instruction.argval if instruction.opname == "LOAD_GLOBAL" else None
 
 
 def is_nondeterministic(value: Any) -> bool:

@@ -34,7 +34,7 @@ from ciel._payload import BY_VALUE, OBJECT_BYTES_MIN, Unpacked
 from ciel._reading import Reading
 from ciel._raised import Raised
 from ciel._root import as_plain, exit_failure, status_of
-from ciel._task import last_value
+from ciel._task import AnyTask, last_value
 from ciel._task_strand import HANDED_ON, ArgumentFailed, check_outputs, encoded, outputs_of
 from ciel._keeping_strand import KeepingProcess, KeepingStrand
 from ciel._warnings import advise
@@ -270,10 +270,13 @@ class WorkerStrand(KeepingStrand):
             self.is_task, self.is_root = False, True
             return self._finish_root(wanted)
         module, _, name = wanted["function"].rpartition(":")
-        function = function_of(find(module, name))
+        found = find(module, name)
+        function = function_of(found)
         self.process.note_imported()
         args = tuple(with_values(wanted.get("args", []), self.value))
         kwargs = with_values(wanted.get("kwargs", {}), self.value)
+        if isinstance(found, AnyTask) and found.copied is not None:
+            args, kwargs = found.copied.given(args, kwargs)
         self._finish_json(self.run_call(name, function, args, kwargs))
 
     def _finish_root(self, wanted: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 from greenlet import getcurrent, greenlet
 
 from ciel import _audit, _native, _once, _streams, _task_files
-from ciel._code import adopt, resolve
+from ciel._code import adopt, identity_of, resolve
 from ciel._errors import Cancelled, WaitError
 from ciel._freeze import thaw
 from ciel._future import Future
@@ -342,6 +342,8 @@ class WorkerProcess:
             self.note_imported()
             if len(self._by_value) > FUNCTIONS_MAX:
                 self._by_value.popitem(last=False)
+        else:
+            found = identity_of(found, found.__name__).renewed(found)
         return found
 
     def note_imported(self) -> None:

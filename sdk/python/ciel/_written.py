@@ -9,11 +9,12 @@ names used. It runs nothing. Read next: `_globals.py`.
 from __future__ import annotations
 
 import ast
+import dis
 import inspect
 import sys
 import types
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from ciel._project import is_project
@@ -21,7 +22,7 @@ from ciel._project import is_project
 FUNCTIONS_MAX = 50
 """Functions of a module that are searched for one task."""
 
-_CHANGING = frozenset(
+CHANGING = frozenset(
     "add append appendleft clear difference_update discard extend extendleft fill insert "
     "intersection_update move_to_end pop popitem popleft put remove resize reverse rotate "
     "setdefault sort symmetric_difference_update update".split()
@@ -45,6 +46,24 @@ def writes(function: Callable[..., Any]) -> frozenset[str]:
 def may_write(function: Callable[..., Any]) -> frozenset[str]:
     """Names of variables that the code changes or passes to code which could."""
     return _names(function)[1]
+
+
+def changed_in(function: types.FunctionType) -> frozenset[str] | None:
+    """As `may_write`, of the code of the function itself; `None` if its source cannot be read."""
+    search = _Search()
+    return frozenset(search.surely | search.perhaps) if search.search(function) else None
+
+
+def changes_captured(function: Callable[..., Any]) -> bool:
+    """Whether the code of a function itself changes a variable that it captures."""
+    code = getattr(function, "__code__", None)
+    if code is None or not code.co_freevars:
+        return False
+    assigns = {"STORE_DEREF", "DELETE_DEREF"}
+    found = {one.argval for one in dis.get_instructions(code) if one.opname in assigns}
+    search = _Search()
+    search.search(cast("types.FunctionType", function))
+    return not (found | search.surely).isdisjoint(code.co_freevars)
 
 
 def _names(function: Callable[..., Any]) -> Names:
@@ -109,16 +128,17 @@ class _Search(ast.NodeVisitor):
         self.called: set[str] = set()
         self.named: set[str] = set()
 
-    def search(self, function: types.FunctionType) -> None:
-        """Adds those of one function, none if its source cannot be read."""
+    def search(self, function: types.FunctionType) -> bool:
+        """Adds those of one function, none if its source cannot be read; whether it can."""
         import textwrap
 
         self.called, self.named = set(), set()
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(function.__code__)))
         except (OSError, SyntaxError, ValueError, RecursionError, TypeError):
-            return
+            return False
         self.visit(tree)
+        return True
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         """`X[key] = …` and `del X[key]`."""
@@ -141,7 +161,7 @@ class _Search(ast.NodeVisitor):
             self.called.add(name)
         if isinstance(called, ast.Attribute):
             self.named.add(name)
-            if name in _CHANGING:
+            if name in CHANGING:
                 self.surely.update(_chain(called.value))
             elif name not in _READING:
                 self.perhaps.update(_chain(called.value))

@@ -2,7 +2,8 @@
 //!
 //! Where a value lies is decided by [`ciel_streams::regions`]. The reader stores the number of a
 //! region in a word behind those of the units when it has taken it, and in the word of its first
-//! unit when it has released it. Read next: `shared_writer`, `shared_reader`, `streaming_copy`, and
+//! unit when it has released it; then it counts that release, for a producer that waits for one.
+//! Read next: `shared_writer`, `shared_reader`, `streaming_copy`, and
 //! `meeting` for the way from one to the other.
 
 use std::fs::File;
@@ -10,13 +11,16 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use ciel_streams::Region;
 use ciel_streams::limits::{SHARED_BYTES, SHARED_UNITS};
 use memmap2::MmapRaw;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::Advice;
+use rustix::thread::futex;
+use rustix::time::Timespec;
 
 use crate::streaming_copy;
 
@@ -27,8 +31,11 @@ const LINE_WORDS: usize = 8;
 /// The word with the number of the newest region that the reader has taken.
 const TAKEN: usize = SHARED_UNITS.next_multiple_of(LINE_WORDS);
 
+/// The word that counts releases in its lower half. The upper one says whether the producer waits.
+const RELEASES: usize = TAKEN + LINE_WORDS;
+
 /// Where the values begin: behind the words, on a page of its own.
-const VALUES: usize = ((TAKEN + LINE_WORDS) * size_of::<u64>()).next_multiple_of(1 << 16);
+const VALUES: usize = ((RELEASES + LINE_WORDS) * size_of::<u64>()).next_multiple_of(1 << 16);
 
 const BYTES: usize = VALUES + SHARED_BYTES as usize;
 
@@ -154,6 +161,40 @@ impl SharedMemory {
     pub fn release(&self, region: Region) {
         self.word(region.unit())
             .store(region.number(), Ordering::Release);
+        let [count, waits] = self.release_words();
+        count.fetch_add(1, Ordering::SeqCst);
+        if waits.load(Ordering::SeqCst) != 0 {
+            // Unheard, the producer takes other pages.
+            let _ = futex::wake(count, futex::Flags::empty(), 1);
+        }
+    }
+
+    /// How many releases there were, modulo 2³².
+    pub fn releases(&self) -> u32 {
+        self.release_words()[0].load(Ordering::SeqCst)
+    }
+
+    /// Waits for a release behind so many, or for less.
+    pub fn await_release(&self, seen: u32, time: Duration) {
+        let [count, waits] = self.release_words();
+        waits.store(1, Ordering::SeqCst);
+        let time = Timespec {
+            tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: time.subsec_nanos().into(),
+        };
+        // Whatever ends it, the producer looks again.
+        let _ = futex::wait(count, futex::Flags::empty(), seen, Some(&time));
+        waits.store(0, Ordering::SeqCst);
+    }
+
+    /// The count of releases, and whether the producer waits for one.
+    fn release_words(&self) -> [&AtomicU32; 2] {
+        // SAFETY: both are in a word before the values, which lives as long as the mapping; they
+        // are accessed by atomic operations only.
+        unsafe {
+            let word = self.map.as_mut_ptr().cast::<u64>().add(RELEASES).cast();
+            [AtomicU32::from_ptr(word), AtomicU32::from_ptr(word.add(1))]
+        }
     }
 
     /// Whether the reader does not need a region any more.

@@ -3,15 +3,17 @@
 //! It knows no frames. Read next: `meeting`, `shared_memory`, `sdk/python/ciel/_frames.py`.
 
 use std::io;
+use std::time::Instant;
 
-use ciel_streams::Regions;
+use ciel_streams::regions::Place;
+use ciel_streams::{Region, Regions};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::meeting::{Guest, Listener, Name};
-use crate::shared_memory::{SharedFile, in_background};
+use crate::shared_memory::{SharedFile, SharedMemory, in_background};
 
 /// Values for which a reader is looked for. One that has the pipe itself is there before so many
 /// more are in it than it holds; a stream that is stored has none.
@@ -34,8 +36,6 @@ enum Sharing {
 pub struct SharedWriter {
     sharing: Sharing,
     regions: Regions,
-    /// Bytes from the beginning of the memory whose pages are there.
-    warm: usize,
 }
 
 #[pymethods]
@@ -51,7 +51,6 @@ impl SharedWriter {
         Ok(SharedWriter {
             sharing: sharing.unwrap_or(Sharing::Refused),
             regions: Regions::default(),
-            warm: 0,
         })
     }
 
@@ -75,16 +74,36 @@ impl SharedWriter {
         let Sharing::Shared(file) = &self.sharing else {
             return Ok(None);
         };
-        let memory = file.memory();
-        let is_released = |region| memory.is_released(region);
-        let Some(region) = self.regions.place(length, is_released) else {
+        let regions = &mut self.regions;
+        let placed = py.detach(|| {
+            let (region, are_there) = region_for(regions, file.memory(), length)?;
+            file.fill(region, &pieces, are_there);
+            Some(region)
+        });
+        let Some(region) = placed else {
             return Ok(None);
         };
-        let end = region.units().end;
-        py.detach(|| file.fill(region, &pieces, end <= self.warm));
-        self.warm = self.warm.max(end);
-        let is_far_ahead = self.regions.is_far_ahead(memory.taken());
+        let is_far_ahead = self.regions.is_far_ahead(file.memory().taken());
         Ok(Some((PyBytes::new(py, &region.to_bytes()), is_far_ahead)))
+    }
+}
+
+/// The region of a value, and whether its pages are there; none if the value goes through the pipe.
+fn region_for(regions: &mut Regions, memory: &SharedMemory, length: u64) -> Option<(Region, bool)> {
+    let mut deadline = None;
+    loop {
+        let now = Instant::now();
+        let may_wait = deadline.is_none_or(|deadline| now < deadline);
+        let releases = memory.releases();
+        match regions.place(length, may_wait, |region| memory.is_released(region)) {
+            Place::Warm(region) => return Some((region, true)),
+            Place::Fresh(region) => return Some((region, false)),
+            Place::Pipe => return None,
+            Place::NextReleased(time) => {
+                let end = *deadline.get_or_insert(now + time);
+                memory.await_release(releases, end.saturating_duration_since(now));
+            }
+        }
     }
 }
 

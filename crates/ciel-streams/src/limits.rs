@@ -24,6 +24,14 @@ pub const SHARED_VALUE_BYTES_MIN: u64 = 64 << 10;
 /// Longer values go through the pipe, so that several of the others have room.
 pub const SHARED_VALUE_BYTES_MAX: u64 = SHARED_BYTES / 4;
 
+/// Bytes of that memory that are taken into use without a look at what is released: some values on
+/// their way, and pages that stay in the caches of a processor.
+pub const SHARED_AT_ONCE_BYTES: u64 = SHARED_BYTES / 4;
+
+/// Microseconds that fresh pages of one MiB cost both ends, as measured: what a producer may wait
+/// for others.
+pub const FRESH_MIB_US: u64 = 300;
+
 /// Bytes of values that a reader may keep in that memory. It copies further ones, so that there is
 /// room for new ones.
 pub const SHARED_HELD_BYTES_MAX: u64 = SHARED_BYTES / 2;

@@ -2,16 +2,19 @@
 //!
 //! The producer places a value in a region, tells the reader of it through the pipe of the stream,
 //! and uses the region again when the reader has released it, in whatever order that happens. A
-//! value for which there is no room goes through the pipe itself, so nobody ever waits for a
-//! release. It does not know processes, pipes or mappings. Read next: `limits`; `shared_memory.rs`
-//! of `ciel-python`, which has the memory.
+//! value for which there is no room goes through the pipe itself. Where two regions are in use, the
+//! producer waits for a release before it takes fresh pages, but no longer than these take: so few
+//! pages pass between a producer and a reader that lets go, and nobody depends on a release. It
+//! does not know processes, pipes or mappings. Read next: `limits`; `shared_memory.rs` of
+//! `ciel-python`, which has the memory.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
+use std::time::Duration;
 
 use crate::limits::{
-    SHARED_BYTES, SHARED_HELD_BYTES_MAX, SHARED_UNIT_BYTES, SHARED_UNTAKEN_BYTES_MAX,
-    SHARED_VALUE_BYTES_MAX, SHARED_VALUE_BYTES_MIN,
+    FRESH_MIB_US, SHARED_AT_ONCE_BYTES, SHARED_BYTES, SHARED_HELD_BYTES_MAX, SHARED_UNIT_BYTES,
+    SHARED_UNTAKEN_BYTES_MAX, SHARED_VALUE_BYTES_MAX, SHARED_VALUE_BYTES_MIN,
 };
 
 /// Bytes of a region as the producer tells of it.
@@ -116,11 +119,26 @@ pub fn is_shared(length: u64) -> bool {
     (SHARED_VALUE_BYTES_MIN..=SHARED_VALUE_BYTES_MAX).contains(&length)
 }
 
+/// Where a value goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// To pages that are there.
+    Warm(Region),
+    /// To pages of which some are not there yet.
+    Fresh(Region),
+    /// To what the reader releases next, if it does so within the time that fresh pages take.
+    NextReleased(Duration),
+    /// Through the pipe.
+    Pipe,
+}
+
 /// The regions in use, as the producer knows them.
 #[derive(Clone, Debug, Default)]
 pub struct Regions {
     /// By their offsets.
     used: BTreeMap<u64, Region>,
+    /// Where the pages end that are there.
+    warm_end: u64,
     /// That of the newest.
     number: u64,
     /// What the reader had not taken when somebody asked last, the oldest first.
@@ -129,18 +147,39 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// A region for a value of so many bytes: the lowest free one, for its pages are warm. None if
-    /// nothing is free, or such values have no region. `is_released` says whether the reader does
-    /// not need a region any more.
+    /// Where a value of so many bytes goes: into the lowest free region, for its pages may be
+    /// there; through the pipe if nothing is free, or such values have no region. `is_released`
+    /// says whether the reader does not need a region any more, `may_wait` whether the producer
+    /// still has time to wait.
     pub fn place(
         &mut self,
         length: u64,
+        may_wait: bool,
         mut is_released: impl FnMut(Region) -> bool,
-    ) -> Option<Region> {
+    ) -> Place {
         if !is_shared(length) {
-            return None;
+            return Place::Pipe;
         }
         self.used.retain(|_, region| !is_released(*region));
+        let region = self.lowest(length);
+        if !region.is_placed() {
+            return Place::Pipe;
+        }
+        let fresh = region.end().saturating_sub(self.warm_end);
+        let may_be_warm = self.used.len() > 1 && region.room() <= self.warm_end;
+        if may_wait && may_be_warm && fresh > 0 && region.end() > SHARED_AT_ONCE_BYTES {
+            let time = (fresh * FRESH_MIB_US) >> 20;
+            return Place::NextReleased(Duration::from_micros(time));
+        }
+        self.use_region(region);
+        match fresh {
+            0 => Place::Warm(region),
+            _ => Place::Fresh(region),
+        }
+    }
+
+    /// It may lie behind the end of the memory.
+    fn lowest(&self, length: u64) -> Region {
         let mut region = Region {
             offset: 0,
             length,
@@ -152,17 +191,18 @@ impl Regions {
             }
             region.offset = used.end();
         }
-        if !region.is_placed() {
-            return None;
-        }
+        region
+    }
+
+    fn use_region(&mut self, region: Region) {
         self.number = region.number;
+        self.warm_end = self.warm_end.max(region.end());
         self.used.insert(region.offset, region);
         self.untaken.push_back(region);
-        self.untaken_bytes += length;
+        self.untaken_bytes += region.length;
         if cfg!(debug_assertions) {
             self.check_all();
         }
-        Some(region)
     }
 
     /// Whether the reader is so far behind that the producer is to be held, when it has taken
@@ -174,7 +214,7 @@ impl Regions {
         self.untaken_bytes > SHARED_UNTAKEN_BYTES_MAX
     }
 
-    /// The invariant: each region lies in the memory, and no two of them overlap.
+    /// The invariant: each region lies in the memory, where pages are, and no two of them overlap.
     ///
     /// # Panics
     /// If that does not hold: a bug of this crate.
@@ -184,6 +224,7 @@ impl Regions {
             assert!(region.offset >= end && region.is_placed(), "{self:?}");
             end = region.end();
         }
+        assert!(end <= self.warm_end, "{self:?}");
     }
 }
 

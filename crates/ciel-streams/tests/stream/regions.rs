@@ -1,16 +1,31 @@
 //! Regions of shared memory: any order of values and releases, and what is told of them.
 
+use std::time::Duration;
+
 use ciel_streams::limits::{
-    SHARED_BYTES, SHARED_HELD_BYTES_MAX, SHARED_UNIT_BYTES, SHARED_UNITS, SHARED_UNTAKEN_BYTES_MAX,
-    SHARED_VALUE_BYTES_MAX, SHARED_VALUE_BYTES_MIN,
+    FRESH_MIB_US, SHARED_AT_ONCE_BYTES, SHARED_BYTES, SHARED_HELD_BYTES_MAX, SHARED_UNIT_BYTES,
+    SHARED_UNITS, SHARED_UNTAKEN_BYTES_MAX, SHARED_VALUE_BYTES_MAX, SHARED_VALUE_BYTES_MIN,
 };
-use ciel_streams::regions::{HeldRegions, REGION_BYTES, Region, Regions, is_shared};
+use ciel_streams::regions::{HeldRegions, Place, REGION_BYTES, Region, Regions, is_shared};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 const UNIT: u64 = SHARED_UNIT_BYTES;
 const MIN: u64 = SHARED_VALUE_BYTES_MIN;
 const MAX: u64 = SHARED_VALUE_BYTES_MAX;
+
+/// Where a producer that does not wait has a value.
+fn placed(
+    regions: &mut Regions,
+    length: u64,
+    is_released: impl FnMut(Region) -> bool,
+) -> Option<Region> {
+    match regions.place(length, false, is_released) {
+        Place::Warm(region) | Place::Fresh(region) => Some(region),
+        Place::Pipe => None,
+        Place::NextReleased(_) => panic!("it does not wait"),
+    }
+}
 
 /// A process that keeps what it was told of, unit by unit.
 struct Oracle {
@@ -103,7 +118,7 @@ proptest! {
                 Act::Place(length) => {
                     let gap = oracle.gap(length.div_ceil(UNIT) as usize);
                     let held = &oracle.held;
-                    let placed = regions.place(length, |region| !held.contains(&region));
+                    let placed = placed(&mut regions, length, |region| !held.contains(&region));
                     prop_assert_eq!(placed.map(|region| region.unit()), gap);
                     if let Some(region) = placed {
                         prop_assert_eq!(region.length() as u64, length);
@@ -121,7 +136,7 @@ proptest! {
         let mut regions = Regions::default();
         let (mut lengths, mut taken) = (Vec::new(), 0);
         for (length, take) in acts {
-            let region = regions.place(length, |_| true).unwrap();
+            let region = placed(&mut regions, length, |_| true).unwrap();
             lengths.push(length);
             prop_assert_eq!(region.number(), lengths.len() as u64);
             taken = taken.max(take.index(lengths.len() + 1));
@@ -129,6 +144,75 @@ proptest! {
             let is_far_ahead = regions.is_far_ahead(taken as u64);
             prop_assert_eq!(is_far_ahead, untaken > SHARED_UNTAKEN_BYTES_MAX);
         }
+    }
+
+    #[test]
+    fn producer_waits_for_fresh_pages_only_and_no_longer_than_all_of_them_take(
+        acts in acts(),
+        is_released_in_time in any::<bool>(),
+    ) {
+        let mut regions = Regions::default();
+        let (mut held, mut waited) = (Vec::new(), Duration::ZERO);
+        let mut warm_end = 0;
+        for act in acts {
+            let length = match act {
+                Act::Release(index) => {
+                    if !held.is_empty() {
+                        held.swap_remove(index.index(held.len()));
+                    }
+                    continue;
+                }
+                Act::Place(length) => length,
+            };
+            let mut place = regions.place(length, true, |region| !held.contains(&region));
+            if let Place::NextReleased(time) = place {
+                prop_assert!(held.len() > 1);
+                if is_released_in_time {
+                    held.clear();
+                } else {
+                    waited += time;
+                }
+                place = regions.place(length, false, |region| !held.contains(&region));
+                prop_assert!(!is_released_in_time || matches!(place, Place::Warm(_)));
+            }
+            match place {
+                Place::Warm(region) => {
+                    prop_assert!(region.units().end <= warm_end);
+                    held.push(region);
+                }
+                Place::Fresh(region) => {
+                    prop_assert!(region.units().end > warm_end);
+                    warm_end = region.units().end;
+                    held.push(region);
+                }
+                _ => prop_assert_eq!(place, Place::Pipe),
+            }
+        }
+        prop_assert!(waited <= Duration::from_micros((SHARED_BYTES * FRESH_MIB_US) >> 20));
+    }
+
+    #[test]
+    fn few_pages_pass_between_a_producer_and_a_reader_that_lets_go(
+        length in MIN..=MAX,
+    ) {
+        let mut regions = Regions::default();
+        let mut held = Vec::new();
+        let mut end = 0;
+        for _ in 0..2 * SHARED_BYTES / length {
+            let is_released = |held: &[Region], region| !held.contains(&region);
+            let mut place = regions.place(length, true, |region| is_released(&held, region));
+            while let Place::NextReleased(_) = place {
+                held.remove(0);
+                place = regions.place(length, true, |region| is_released(&held, region));
+            }
+            let (Place::Warm(region) | Place::Fresh(region)) = place else {
+                panic!("{place:?}");
+            };
+            end = end.max(region.units().end as u64);
+            held.push(region);
+        }
+        let two = 2 * length.next_multiple_of(UNIT);
+        prop_assert!(end <= two.max(SHARED_AT_ONCE_BYTES), "{end} of {length}");
     }
 
     #[test]
@@ -160,12 +244,12 @@ proptest! {
 fn four_values_of_16_mib_have_room_and_a_fifth_waits_for_a_release() {
     let length = (16 << 20) + 500;
     let mut regions = Regions::default();
-    let placed: Vec<Region> = (0..4)
-        .map(|_| regions.place(length, |_| false).unwrap())
+    let all: Vec<Region> = (0..4)
+        .map(|_| placed(&mut regions, length, |_| false).unwrap())
         .collect();
-    assert_eq!(regions.place(length, |_| false), None);
-    let second = placed[1];
-    let again = regions.place(length, |region| region == second).unwrap();
+    assert_eq!(placed(&mut regions, length, |_| false), None);
+    let second = all[1];
+    let again = placed(&mut regions, length, |region| region == second).unwrap();
     assert_eq!(again.offset(), second.offset());
     assert_ne!(again.number(), second.number());
 }
@@ -201,6 +285,6 @@ fn region_over_the_end_or_the_beginning_of_a_held_one_is_refused() {
 fn short_and_very_long_values_have_no_region() {
     let mut regions = Regions::default();
     for length in [0, 1, MIN - 1, MAX + 1, u64::MAX] {
-        assert_eq!(regions.place(length, |_| true), None, "{length}");
+        assert_eq!(placed(&mut regions, length, |_| true), None, "{length}");
     }
 }

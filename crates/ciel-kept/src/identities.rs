@@ -61,6 +61,9 @@ pub struct GaveTask {
 /// Bytes of the length before each record.
 const LENGTH_BYTES: usize = 4;
 
+/// Bytes of memory for records that are kept for the next ones, at most.
+const GATHERED_BYTES_KEPT_MAX: usize = 1 << 20;
+
 /// Appends records to the file of a run.
 #[derive(Debug)]
 pub struct IdentityWriter {
@@ -141,13 +144,16 @@ impl IdentityWriter {
     /// # Errors
     /// Those of the file; the records are lost then.
     pub fn flush(&mut self) -> io::Result<()> {
-        let gathered = std::mem::take(&mut self.gathered);
-        if gathered.is_empty() {
+        if self.gathered.is_empty() {
             return Ok(());
         }
         let mut options = OpenOptions::new();
-        let mut file: File = options.append(true).create(true).open(&self.path)?;
-        file.write_all(&gathered)
+        let file = options.append(true).create(true).open(&self.path);
+        let written = file.and_then(|mut file: File| file.write_all(&self.gathered));
+        // The next batch is as long, and fresh memory costs as much as its bytes.
+        self.gathered.clear();
+        self.gathered.shrink_to(GATHERED_BYTES_KEPT_MAX);
+        written
     }
 }
 

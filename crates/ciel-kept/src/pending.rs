@@ -59,9 +59,11 @@ impl KeptResults {
     /// Those of files and index.
     pub fn note(&mut self, notes: &Notes, now_s: u64) -> Result<(), KeptError> {
         if self.may_wait(notes)? {
-            let encoded = notes.encoded();
-            if encoded.len() <= PENDING_BYTES_MAX {
-                return self.add_pending(notes.kept.len() as u64, &encoded, now_s);
+            let row = notes.encoded_in(std::mem::take(&mut self.row));
+            if row.len() <= PENDING_BYTES_MAX {
+                let added = self.add_pending(notes.kept.len() as u64, &row, now_s);
+                self.row = row;
+                return added;
             }
         }
         if !notes.begun.is_empty() {
@@ -178,7 +180,9 @@ impl Notes {
         kept.any(|(entry, _)| entry.objects().next().is_some())
     }
 
-    fn encoded(&self) -> Vec<u8> {
+    /// Their row, in a buffer that may have held another one.
+    fn encoded_in(&self, mut row: Vec<u8>) -> Vec<u8> {
+        row.clear();
         let unkept = self.unkept.iter();
         let head = Head {
             begun: self.begun.clone(),
@@ -187,9 +191,9 @@ impl Notes {
                 .collect(),
             taken: self.taken.clone(),
         };
-        let head = postcard::to_stdvec(&head).expect("digests in memory can be encoded");
+        let row = postcard::to_extend(&head, row).expect("digests in memory can be encoded");
         let entries = self.kept.iter();
-        entries.fold(head, |bytes, (entry, _)| encoded_behind(bytes, entry))
+        entries.fold(row, |row, (entry, _)| encoded_behind(row, entry))
     }
 }
 

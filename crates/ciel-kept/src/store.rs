@@ -32,6 +32,9 @@ pub struct KeptResults {
     pub(crate) has_looked: Cell<bool>,
     /// Entries that were used, by their numbers, with the second of their last use.
     used: RefCell<Vec<(i64, u64)>>,
+    /// Where the next row of notes is put together: fresh memory for each costs as much as its
+    /// bytes.
+    pub(crate) row: Vec<u8>,
 }
 
 impl fmt::Debug for KeptResults {
@@ -82,6 +85,7 @@ impl KeptResults {
             is_held: Cell::default(),
             has_looked: Cell::default(),
             used: RefCell::default(),
+            row: Vec::new(),
         })
     }
 

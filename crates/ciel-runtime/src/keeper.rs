@@ -485,6 +485,7 @@ impl Keeper<'_> {
         for (entry, _) in &notes.kept {
             self.clear(entry.place);
         }
+        self.batch.reuse(notes.kept);
         if let Store::Open(_) = self.store {
             self.with_store(KeptResults::note_uses);
         }

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use ciel_store::PartialStreams;
 use ciel_view::RunEndRecord;
 
 use crate::death;
@@ -69,6 +70,7 @@ fn clear(run: &Path, names: &[&str]) {
         let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
         if *name == "objects" {
             ciel_store::forget_memory(run);
+            PartialStreams::of(run).remove();
         }
         death::at_the_end();
     }

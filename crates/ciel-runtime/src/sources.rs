@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use ciel_data_plane::{GrowingReader, Progress};
 use ciel_model::{Form, Name};
 use ciel_node::AttemptKey;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::watch;
 
 /// The open outputs of running processes, by the names of the objects that they become.
@@ -20,6 +20,8 @@ pub(crate) struct Sources {
     open: FxHashMap<Name, Arc<Source>>,
     /// Who is to have the newest of each, also when that has ended.
     onlookers: FxHashMap<Name, Vec<watch::Sender<Option<Arc<Source>>>>>,
+    /// Those at which anybody has looked.
+    looked_at: FxHashSet<Name>,
 }
 
 impl Sources {
@@ -43,12 +45,18 @@ impl Sources {
         }
     }
 
+    /// Whether anybody has looked at an open output, whose bytes a replay may have to read again.
+    pub(crate) fn was_looked_at(&self, name: &Name) -> bool {
+        self.looked_at.contains(name)
+    }
+
     /// The newest source of an object, and each one that comes later.
     pub(crate) fn look_at(&mut self, name: Name) -> watch::Receiver<Option<Arc<Source>>> {
         self.onlookers.retain(|_, onlookers| {
             onlookers.retain(|onlooker| !onlooker.is_closed());
             !onlookers.is_empty()
         });
+        self.looked_at.insert(name);
         let (onlooker, sources) = watch::channel(self.open.get(&name).cloned());
         self.onlookers.entry(name).or_default().push(onlooker);
         sources
@@ -101,6 +109,19 @@ impl Source {
             flow: watch::Sender::new(Flow::Open),
             growth: OnceLock::new(),
         }
+    }
+
+    /// What an attempt has written that has failed: so many bytes of a file, and no more.
+    pub(crate) fn failed(
+        (producer, index): (AttemptKey, u32),
+        file: File,
+        form: Form,
+    ) -> io::Result<Source> {
+        let bytes = file.metadata()?.len();
+        let source = Source::new((producer, index), (PathBuf::new(), file), form);
+        let is_whole = false;
+        source.flow.send_replace(Flow::Stored { bytes, is_whole });
+        Ok(source)
     }
 
     /// More bytes are in the file.

@@ -23,6 +23,7 @@ use crate::folder::{
 use crate::limits::{DESCRIPTION_BYTES_MAX, OUTCOME_BYTES_MAX, RUN_ID_BYTES_MAX};
 use crate::memory_folder::{self, MemoryFolder};
 use crate::objects::FileObjects;
+use crate::partial::PartialStreams;
 use crate::scratch::Scratch;
 use crate::spill::SpillFiles;
 use crate::store::ObjectStore;
@@ -44,6 +45,7 @@ pub struct RunFolder {
     spill: SpillFiles,
     budget: Arc<Budget>,
     digests: Arc<Digests>,
+    partial: PartialStreams,
     /// Held, not read: the lock lives as long as this file is open. It is closed on exec, so no
     /// task can keep a dead run alive.
     _lock: File,
@@ -95,6 +97,7 @@ impl RunFolder {
         let objects = directory.inner_or_new(OBJECTS_NAME)?;
         let spill = directory.inner_or_new("spill")?;
         let digests = Arc::new(Digests::new(directory.path_of(DIGESTS_NAME)));
+        let partial = PartialStreams::of(directory.path());
         let (shared, limited) = (|| scratch.clone(), || budget.clone());
         Ok(RunFolder {
             id: id.to_owned(),
@@ -109,6 +112,7 @@ impl RunFolder {
             scratch,
             budget,
             digests,
+            partial,
             _lock: lock,
         })
     }
@@ -323,6 +327,11 @@ impl RunFolder {
     /// Output spilled to disk.
     pub fn spill(&self) -> &SpillFiles {
         &self.spill
+    }
+
+    /// What failed tasks have written of streams.
+    pub fn partial(&self) -> &PartialStreams {
+        &self.partial
     }
 
     /// Digests of objects and output.

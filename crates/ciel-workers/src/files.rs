@@ -119,6 +119,17 @@ impl Files {
         host.show_stream(task, self.scratch, handle)
     }
 
+    /// As [`show_stream`](Self::show_stream), of what a failed task has written, if that is kept.
+    pub(crate) fn show_failed_stream(
+        &mut self,
+        host: &mut dyn Host,
+        task: &Assignment,
+        handle: Handle,
+    ) -> Failed<Option<PathBuf>> {
+        self.touched = true;
+        host.show_failed_stream(task, self.scratch, handle)
+    }
+
     /// An object is settled that the task may read in that way.
     pub(crate) fn settle_stream(&self, host: &mut dyn Host, handle: Handle) {
         host.settle_stream(self.scratch, handle);

@@ -237,6 +237,18 @@ pub trait Host {
         handle: Handle,
     ) -> Failed<PathBuf>;
 
+    /// As [`show_stream`](Self::show_stream), of an object whose task has failed: what that had
+    /// written, if a replay may have to read it again.
+    ///
+    /// # Errors
+    /// The store's.
+    fn show_failed_stream(
+        &mut self,
+        task: &Assignment,
+        scratch: Scratch,
+        handle: Handle,
+    ) -> Failed<Option<PathBuf>>;
+
     /// The object behind a handle is settled: what a task reads of it meanwhile comes to its end.
     fn settle_stream(&mut self, scratch: Scratch, handle: Handle);
 

@@ -214,8 +214,9 @@ fn open_reference(
     Ok(Outcome::Answer(Box::new(answer)))
 }
 
-/// What is resolved is given; of anything else, what is written of it. A task that takes a core is
-/// to wait: who writes may need it.
+/// What is resolved is given; of anything else, what is written of it, and of what has failed, what
+/// was written, if a replay may read that. A task that takes a core is to wait: who writes may need
+/// it.
 fn open_as_stream(
     turn: &mut Turn<'_>,
     task: &mut WorkerTask,
@@ -223,6 +224,12 @@ fn open_as_stream(
     handle: Handle,
 ) -> Failed<Outcome> {
     let known = look(turn.host, task, handle);
+    if matches!(known, Resolution::Failed(_))
+        && let Some(reference) = task.show_failed_stream(turn.host, handle)?
+    {
+        let result = answer::Result::Reference(reference);
+        return Ok(Outcome::Answer(Box::new(answer(request, result))));
+    }
     if takes_core(turn, task) || !matches!(known, Resolution::Future) {
         let answer = reference_answer(turn.host, task, request, handle, known)?;
         return Ok(Outcome::Answer(Box::new(answer)));

@@ -289,6 +289,21 @@ impl WorkerTask {
         })
     }
 
+    /// Lets the task read what the failed task behind a handle has written, if that is kept.
+    pub(crate) fn show_failed_stream(
+        &mut self,
+        host: &mut dyn Host,
+        handle: Handle,
+    ) -> Failed<Option<Reference>> {
+        let path = self
+            .files
+            .show_failed_stream(host, &self.assignment, handle)?;
+        Ok(path.map(|path| Reference {
+            handle: handle.0,
+            state: Some(objects::blocks(&path)),
+        }))
+    }
+
     /// An object is settled that the task may read while it is written.
     pub(crate) fn settle_stream(&mut self, host: &mut dyn Host, handle: Handle) {
         if self.shown.remove(&handle) {

@@ -23,7 +23,7 @@ from ciel._callbacks import Callbacks
 from ciel._engine_strand import EngineStrand, truths
 from ciel._errors import Cancelled, CielError, NoRun, WorkerLost, error_of
 from ciel._future import Future, Known
-from ciel._native import Answer, Failure, Observed, Opened, Shutdown
+from ciel._native import Answer, Failed, Failure, Observed, Opened, Shutdown
 from ciel._options import Options
 
 if TYPE_CHECKING:
@@ -231,9 +231,9 @@ class ClientStrand(EngineStrand):
         return answer
 
     def looks_on(self, future: Future[Any]) -> bool:
-        """Reads what is not known to be whole."""
+        """Reads what is not known to be whole; what a failed task has written may be there, too."""
         known = future._known
-        return known is None or not known.is_resolved
+        return known is None or not known.is_resolved or type(known) is Failed
 
     def open_stream(self, future: Future[Any]) -> Result:
         """Asks and waits in this thread."""

@@ -19,7 +19,7 @@ from ciel._errors import Cancelled, WaitError, error_of
 from ciel._future import Future, Known
 from ciel._inputs import answer_in_words, changed, question_in_words
 from ciel._lasting import READ
-from ciel._native import Answer, Cancel, Drop, Failure, Observation, Observed
+from ciel._native import Answer, Cancel, Drop, Failed, Failure, Observation, Observed
 from ciel._pickle_hooks import freezing
 from ciel._questions import ASKED
 from ciel._strand import check_may_wait, here
@@ -155,12 +155,16 @@ class WaitingStrand(EngineStrand, TaskStrand):
         return self._awaited(future)
 
     def looks_on(self, future: Future[Any]) -> bool:
-        """A root does; others would need their slots while they wait for bytes."""
-        told = self._told is not None and future._handle in self._told
-        if self.is_task or here.strand is not self or told:
+        """A root does; others would need their slots while they wait for bytes. What a failed task
+        has written may be there, too.
+        """
+        known = future._known
+        if known is None and self._told is not None:
+            known = self._told.get(future._handle)
+        if self.is_task or here.strand is not self or not (known is None or type(known) is Failed):
             return False
         self._check_may_wait()
-        return future._known is None and future._child is None and future._strand is self
+        return future._child is None and future._strand is self
 
     def _wait_one(self, future: Future[Any]) -> Known:
         known: Known | None = future._known

@@ -59,6 +59,32 @@ impl Onlooker {
     pub(crate) fn begin(
         engine: &Arc<Engine>,
         name: Name,
+        shown: (Handle, usize),
+        pipe: (PathBuf, OwnedFd),
+    ) -> io::Result<Onlooker> {
+        let sources = engine.lock().streams.look_at(name);
+        Onlooker::look(engine, sources, shown, pipe)
+    }
+
+    /// As [`begin`](Self::begin), of an object whose task has failed: what that had written.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(crate) fn begin_failed(
+        engine: &Arc<Engine>,
+        source: Source,
+        shown: (Handle, usize),
+        pipe: (PathBuf, OwnedFd),
+    ) -> io::Result<Onlooker> {
+        let (_, sources) = watch::channel(Some(Arc::new(source)));
+        let onlooker = Onlooker::look(engine, sources, shown, pipe)?;
+        onlooker.settle();
+        Ok(onlooker)
+    }
+
+    fn look(
+        engine: &Arc<Engine>,
+        sources: watch::Receiver<Option<Arc<Source>>>,
         (handle, place): (Handle, usize),
         (path, ends): (PathBuf, OwnedFd),
     ) -> io::Result<Onlooker> {
@@ -68,7 +94,7 @@ impl Onlooker {
         let has_opened = Rc::new(Cell::new(false));
         let feed = Feed {
             engine: engine.clone(),
-            sources: engine.lock().streams.look_at(name),
+            sources,
             is_settled,
             pipe: watched(writer.as_fd(), Interest::WRITABLE)?,
             unopened: Some((path, ends)),

@@ -78,6 +78,22 @@ struct Outlet {
     running: Option<(oneshot::Sender<bool>, JoinHandle<io::Result<Flow>>)>,
 }
 
+impl Outlet {
+    /// Its task has failed. What somebody has looked at meanwhile stays, for a replay of that.
+    fn keep_partial(&self, engine: &Engine) {
+        let core = engine.lock();
+        let source = core.streams.get(&self.name);
+        let source = source.filter(|_| core.streams.was_looked_at(&self.name));
+        let Some(form) = source.map(|source| source.form.clone()) else {
+            return;
+        };
+        drop(core);
+        // Without it a replay says that it has found something else.
+        let partial = engine.folder.partial();
+        let _ = partial.keep(self.name.0, form.name(), &self.path);
+    }
+}
+
 /// Where the bytes of an output come out, and where they are stored.
 pub(crate) struct Place {
     /// What the producer writes to.
@@ -197,6 +213,9 @@ impl Outlets {
             // It takes the word before it ends.
             let _ = ended.send(is_well);
             let flow = carrying.await.expect("copying does not panic");
+            if !is_well {
+                outlet.keep_partial(&self.engine);
+            }
             all.push((outlet.index, outlet.path.clone(), flow));
         }
         let carried = |(index, path, flow): (u32, PathBuf, io::Result<Flow>)| match flow {
@@ -217,6 +236,8 @@ impl Outlets {
 
 impl Drop for Outlets {
     fn drop(&mut self) {
+        let lost = self.open.iter().filter(|outlet| outlet.running.is_some());
+        lost.for_each(|outlet| outlet.keep_partial(&self.engine));
         let mut core = self.engine.lock();
         for outlet in &self.open {
             core.streams.remove(&outlet.name, self.attempt);

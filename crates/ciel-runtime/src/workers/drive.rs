@@ -95,8 +95,8 @@ impl<'a> Driver<'a> {
             let deadline = self.conversation.next_deadline();
             let deadline = deadline.map(|at| Instant::from_std(engine.instant_of(at)));
             let input = self.connection.next(commands, deadline).await;
-            if let Some(tag) = ended_well(&input) {
-                self.workers.streams.end(tag).await;
+            if let Some((tag, is_well)) = ended(&input) {
+                self.workers.streams.end(tag, is_well).await;
             }
             let mut host = WorkerHost::new(self.workers, self.connection.pid);
             let now = engine.now();
@@ -167,11 +167,12 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// The tag of the task that ends well with that.
-fn ended_well(input: &Input) -> Option<u32> {
+/// The tag of the task that ends with that, and whether it ends well.
+fn ended(input: &Input) -> Option<(u32, bool)> {
     match input {
         Input::Message(message) => match message.kind {
-            Some(Kind::Exit(_)) => Some(message.tag),
+            Some(Kind::Exit(_)) => Some((message.tag, true)),
+            Some(Kind::Error(_)) => Some((message.tag, false)),
             _ => None,
         },
         _ => None,

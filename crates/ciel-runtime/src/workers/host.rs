@@ -282,6 +282,16 @@ impl Host for WorkerHost<'_> {
         self.stored(&task.label, shown)?
     }
 
+    fn show_failed_stream(
+        &mut self,
+        task: &Assignment,
+        scratch: Scratch,
+        handle: Handle,
+    ) -> Failed<Option<PathBuf>> {
+        let shown = self.workers.streams.show_failed(task, scratch, handle);
+        self.stored(&task.label, shown)?
+    }
+
     fn settle_stream(&mut self, scratch: Scratch, handle: Handle) {
         self.workers.streams.settle(scratch.tag, handle);
     }

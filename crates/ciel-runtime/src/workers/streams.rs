@@ -5,6 +5,8 @@
 //! `crate::streams`, for the way that they take.
 
 use std::cell::RefCell;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,7 +19,11 @@ use rustc_hash::FxHashMap;
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::objects::ObjectError;
+use crate::sources::Source;
 use crate::streams::{Attached, Carried, Inlet, Onlooker, Outlets, Place, attach_by_name};
+
+/// The name of the form of a stream of bytes; another one is an executor's own.
+const BYTES: &str = "bytes";
 
 /// The streams of all tasks in workers, by the tags of their starts.
 pub(super) struct TaskStreams {
@@ -141,11 +147,54 @@ impl TaskStreams {
             let failure = Failure::new(FailureKind::Refused, task.label.clone(), why);
             return Ok(Err(Box::new(failure)));
         };
+        self.look(task, scratch, handle, |shown, pipe| {
+            Onlooker::begin(&self.engine, name, shown, pipe)
+        })
+    }
+
+    /// As [`show`](Self::show), of an object whose task has failed, if what that had written is
+    /// kept.
+    ///
+    /// # Errors
+    /// As those of `show`.
+    pub(super) fn show_failed(
+        &self,
+        task: &Assignment,
+        scratch: Scratch,
+        handle: Handle,
+    ) -> Result<Failed<Option<PathBuf>>, ObjectError> {
+        let (key, number) = (task.task, task.attempt);
+        let name = self.engine.lock().graph().name_of(key, number, handle);
+        let partial = self.engine.folder.partial();
+        // What cannot be read is not there: the task has the failure only.
+        let kept = name.and_then(|name| partial.open(name.0).ok().flatten());
+        let Some((file, form)) = kept else {
+            return Ok(Ok(None));
+        };
+        let shown = self.look(task, scratch, handle, |shown, pipe| {
+            let form = match &*form {
+                BYTES => Form::Bytes,
+                form => Form::Other(form.into()),
+            };
+            let source = Source::failed((AttemptKey { task: key, number }, 0), file, form)?;
+            Onlooker::begin_failed(&self.engine, source, shown, pipe)
+        })?;
+        Ok(shown.map(Some))
+    }
+
+    /// Makes a pipe from which a task reads meanwhile, by `begin`.
+    fn look(
+        &self,
+        task: &Assignment,
+        scratch: Scratch,
+        handle: Handle,
+        begin: impl FnOnce((Handle, usize), (PathBuf, OwnedFd)) -> io::Result<Onlooker>,
+    ) -> Result<Failed<PathBuf>, ObjectError> {
         let place = self.with(task, scratch.tag, |ends| ends.free_place());
         let purpose = format!("shown.{place}");
         let folders = self.engine.folder.scratch();
         let (path, pipe) = folders.pipe(scratch.name.0, scratch.tag, &purpose)?;
-        let begun = Onlooker::begin(&self.engine, name, (handle, place), (path.clone(), pipe));
+        let begun = begin((handle, place), (path.clone(), pipe));
         let begun = begun.map_err(|error| {
             let message = format!("cannot read a stream: {error}");
             Box::new(Failure::new(
@@ -170,12 +219,12 @@ impl TaskStreams {
             .for_each(Onlooker::settle);
     }
 
-    /// The task of that start is about to end well: takes what is left in its pipes.
-    pub(super) async fn end(&self, tag: u32) {
+    /// The task of that start is about to end, well or not: takes what is left in its pipes.
+    pub(super) async fn end(&self, tag: u32, is_well: bool) {
         let Some(mut ends) = self.tasks.borrow_mut().remove(&tag) else {
             return;
         };
-        ends.carried = ends.outlets.end(&ends.task, true).await;
+        ends.carried = ends.outlets.end(&ends.task, is_well).await;
         self.tasks.borrow_mut().insert(tag, ends);
     }
 

@@ -304,10 +304,18 @@ impl Host for Machines {
         Ok(self.path(scratch, &format!("shown.{}", handle.0), b""))
     }
 
+    fn show_failed_stream(
+        &mut self,
+        _task: &Assignment,
+        _scratch: Scratch,
+        _handle: Handle,
+    ) -> Failed<Option<PathBuf>> {
+        Ok(None)
+    }
+
     fn settle_stream(&mut self, scratch: Scratch, handle: Handle) {
         let path = format!("/scratch/{}/shown.{}", scratch.tag, handle.0);
-        let bytes = Bytes::from_static(b"settled");
-        self.files.insert(path.into(), bytes);
+        self.files.insert(path.into(), b"settled"[..].into());
     }
 
     fn clear(&mut self, scratch: Scratch) {

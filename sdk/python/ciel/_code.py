@@ -28,6 +28,7 @@ from ciel._freeze import by_value, thaw
 from ciel._globals import check_unchanged, readings_of, take_readings
 from ciel._project import is_project
 from ciel._reached import Piece, forget, note_empty, reached
+from ciel._sources import code_of
 from ciel._warnings import advise
 from ciel._written import changes_captured
 
@@ -334,7 +335,7 @@ def code_hash(function: Callable[..., Any]) -> bytes:
     """
     import hashlib  # only processes that spawn need it
 
-    code = getattr(function, "__code__", None)
+    code = code_of(function)
     if code is None:
         return hashlib.blake2b(repr(function).encode(), digest_size=16).digest()
     hasher = hashlib.blake2b(digest_size=16)

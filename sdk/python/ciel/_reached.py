@@ -30,7 +30,7 @@ from ciel._globals import is_empty, is_watched
 from ciel._libraries import version_of
 from ciel._project import is_project_file
 from ciel._settings import settings_asked
-from ciel._sources import Module, Source, is_module_of, source_of, whole_module
+from ciel._sources import Module, Source, code_of, is_module_of, source_of, whole_module
 from ciel._values import Values
 
 DIGEST_BYTES = 16
@@ -234,7 +234,7 @@ def _task(task: TaskFunction) -> Local:
 
 
 def _function(function: types.FunctionType) -> Local:
-    code = function.__code__
+    code = code_of(function) or function.__code__
     if not _is_of_project(function):
         return _by_its_name(_foreign_function(function), function)
     noted = Noted()

@@ -22,6 +22,10 @@ _VARIABLE = re.compile(r"^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
 _CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
 
 
+_REWRITTEN = "@pytest_ar"
+"""A global variable of modules in which pytest has rewritten each `assert` at their import."""
+
+
 class Module(NamedTuple):
     """A whole module, of the program or not, by its name."""
 
@@ -126,6 +130,26 @@ def _is_folder(package: str) -> bool:
         spec = _spec_of(package)
         paths = [] if spec is None or spec.origin else spec.submodule_search_locations or []
     return any(is_project_file(path) for path in paths)
+
+
+def code_of(function: Any) -> types.CodeType | None:
+    """The code of a function as its file has it, which other processes import; pytest changes it.
+
+    `None` for what has no code.
+    """
+    code: types.CodeType | None = getattr(function, "__code__", None)
+    if code is None or _REWRITTEN not in function.__globals__:
+        return code
+    return _codes_in(function.__module__).get((code.co_qualname, code.co_firstlineno), code)
+
+
+@functools.cache
+def _codes_in(module: str) -> dict[tuple[str, int], types.CodeType]:
+    source = source_of(module)
+    waiting = [] if source is None or source.code is None else [source.code]
+    for code in waiting:  # which grows meanwhile
+        waiting += [part for part in code.co_consts if isinstance(part, types.CodeType)]
+    return {(code.co_qualname, code.co_firstlineno): code for code in waiting}
 
 
 class Whole(NamedTuple):

@@ -12,6 +12,7 @@ use ciel_model::{Content, Digest, Failure, FailureKind, Form, Handle, Label, Nam
 use ciel_store::{Location, Object, ObjectName, StoreError};
 
 use crate::engine::Engine;
+use crate::error::hint_of_limit;
 use crate::largest::Maker;
 use crate::lost::Since;
 use crate::room::{self, NoRoom};
@@ -79,7 +80,11 @@ impl ObjectError {
             _ => FailureKind::TaskError,
         };
         let failure = Failure::new(kind, task.clone(), error.to_string());
-        match error.hint() {
+        let limit = match error {
+            StoreError::System { source, .. } => hint_of_limit(source),
+            _ => None,
+        };
+        match limit.or_else(|| error.hint().map(str::to_string)) {
             Some(hint) => failure.with_hint(hint),
             None => failure,
         }

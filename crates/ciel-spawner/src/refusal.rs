@@ -66,7 +66,9 @@ impl Refusal {
             (Step::Output | Step::ErrorOutput, libc::ENOENT) => {
                 Some("create the folder of the file first")
             }
-            (_, libc::EMFILE | libc::ENFILE) => Some("raise the limit of open files (ulimit -n)"),
+            (_, libc::EMFILE | libc::ENFILE) | (Step::Descriptor, libc::EBADF) => {
+                Some("raise the limit of open files (ulimit -n)")
+            }
             (Step::Process, libc::EAGAIN) => Some("raise the limit of processes (ulimit -u)"),
             _ => None,
         }
@@ -131,6 +133,22 @@ mod tests {
             Some("is it installed, and its folder in PATH?")
         );
         assert!(!refusal.is_retryable());
+    }
+
+    /// The kernel says of a number beyond the limit that it is no descriptor.
+    #[test]
+    fn descriptor_beyond_the_limit_of_open_files_says_how_to_raise_it() {
+        let refusal = Refusal {
+            step: Step::Descriptor,
+            errno: libc::EBADF,
+            subject: "100".to_owned(),
+        };
+        assert_eq!(
+            refusal.to_string(),
+            "cannot pass descriptor 100: bad file descriptor"
+        );
+        let hint = "raise the limit of open files (ulimit -n)";
+        assert_eq!(refusal.hint(), Some(hint));
     }
 
     #[test]

@@ -387,8 +387,10 @@ def frames_of(trace: TracebackType | None) -> list[Frame]:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Whether this package's code runs there, or what a class of it has generated."""
+    """Whether this package's code runs there, what a class of it has generated, or an import."""
     file = frame.f_code.co_filename
+    if file.startswith("<frozen importlib"):
+        return True
     if file.startswith("<"):
         file = str(frame.f_globals.get("__file__"))
     return file.startswith(_OURS)

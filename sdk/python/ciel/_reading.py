@@ -98,16 +98,7 @@ class Reading(Generic[T_co]):
 
         Raises CielError if the stream has values instead of bytes, or has been iterated.
         """
-        if self._pieces is not None:
-            raise CielError("this stream is being iterated: call .stream() of the future again")
-        source = self._source()
-        if source.file is None or source.form != "bytes":
-            raise CielError(
-                "open() is for bytes, and these are values",
-                hint="iterate over .stream(), or declare the generator: @ciel.task(joined=True)",
-            )
-        self._pieces = iter(source.file)
-        return source.file
+        return self._opened("open() is for bytes, and these are values")
 
     def batches(self) -> Iterator[Any]:
         """The record batches of a stream in the IPC format of Arrow, each as soon as it is there.
@@ -115,7 +106,21 @@ class Reading(Generic[T_co]):
         A task that is joined and yields record batches makes one, and so does any program that
         knows Arrow. Raises CielError without `pyarrow`, and as `open` does.
         """
-        return batches_from(self.open())
+        return batches_from(
+            self._opened("batches() is for the bytes of record batches, and these are values")
+        )
+
+    def _opened(self, if_values: str) -> BinaryIO:
+        if self._pieces is not None:
+            raise CielError("this stream is being iterated: call .stream() of the future again")
+        source = self._source()
+        if source.file is None or source.form != "bytes":
+            raise CielError(
+                if_values,
+                hint="iterate over .stream(), or declare the generator: @ciel.task(joined=True)",
+            )
+        self._pieces = iter(source.file)
+        return source.file
 
     def _source(self) -> Source:
         try:

@@ -235,3 +235,14 @@ def test_large_capture_warns_once_with_its_path(folder: Path) -> None:
     told = r"job\.py:11: CielWarning: task \S*look captures \d+ MiB: captured 'table'\['rows'\]"
     assert re.search(told, ended.talk)
     assert "ciel.put it once" in ended.talk
+
+
+def test_mistake_at_the_import_of_a_job_is_shown_without_frames_of_importlib(
+    tmp_path: Path,
+) -> None:
+    """Two frames of importlib stood above the line with the mistake."""
+    jobs.write(tmp_path, "import ciel\n\n@ciel.task(joined=True)\ndef f():\n    pass\n", "inner.py")
+    ended = jobs.run(tmp_path, "import inner\n\ndef main():\n    pass\n")
+    assert ended.status == 1
+    assert "inner.py:3, in <module>" in ended.talk and "job.py:1, in <module>" in ended.talk
+    assert "importlib" not in ended.talk

@@ -298,6 +298,13 @@ def test_map_is_lazy_ordered_and_takes_endless_input() -> None:
         assert list(ciel.map(add, [1, 2], [3, 4])) == [4, 6]
 
 
+def test_window_of_a_map_that_is_no_number_is_named() -> None:
+    """The error was that of a comparison, and did not say what was compared."""
+    for window in ("a", 2.5, None, True):
+        with pytest.raises(TypeError, match=f"window is a number of calls, not {window!r}"):
+            list(ciel.map(fib, [1], window=window))  # type: ignore[arg-type]
+
+
 def test_scope_waits_for_all_and_raises_the_first_failure() -> None:
     with testing.serial():
         with ciel.scope() as outer, ciel.scope() as inner:

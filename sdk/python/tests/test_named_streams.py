@@ -256,3 +256,25 @@ def test_skywriting_reads_and_writes_streams_by_name(tmp_path: Path, slots: str)
         ["1", "3", "5", "7", "9", "2", "4", "6", "8"],
     ]
     assert str(found[2]).strip() == "4+5+6+1+2+3"
+
+
+MANY_STREAMS = """
+import ciel
+
+
+def main():
+    names = [f"n{number}" for number in range(40)]
+    script = "; ".join("seq 3 > {out.%s}" % name for name in names)
+    made = ciel.sh(script, outputs=names, stdout=ciel.stream)
+    print([len(ciel.sh("wc -l", stdin=made[name]).result()) for name in names])
+"""
+
+
+def test_streams_beyond_the_limit_of_open_files_say_how_to_raise_it(tmp_path: Path) -> None:
+    """The failure was `Too many open files` without a word about the limit."""
+    job = jobs.write(tmp_path, MANY_STREAMS)
+    limited = ("prlimit", "--nofile=90:90")
+    ended = jobs.end_of(jobs.start(job, beneath=limited))
+    assert ended.status == 1
+    assert "Too many open files" in ended.talk
+    assert "hint: this process may open 90 files; raise the limit: ulimit -n" in ended.talk

@@ -258,6 +258,8 @@ def test_stream_cannot_be_a_result_or_be_passed_on_half_read(session: ciel.Sessi
         session.put(session.submit(squares, 3).stream())
     with pytest.raises(ciel.CielError, match=r"open\(\) is for bytes"):
         session.submit(squares, 3).stream().open()
+    with pytest.raises(ciel.CielError, match=r"batches\(\) is for the bytes"):
+        session.submit(squares, 3).stream().batches()
 
 
 @ciel.task(timeout=DEADLINE_S)

@@ -23,6 +23,7 @@ use tokio::time::Instant;
 
 use super::full_pipe::FullPipe;
 use crate::engine::Engine;
+use crate::error::hint_of_limit;
 use crate::sources::{Flow, Source};
 use crate::spawning::watched;
 use crate::workspace::TaskWorkspace;
@@ -157,7 +158,11 @@ impl Outlets {
         let _ = rustix::pipe::fcntl_setpipe_size(&place.ends, limits::STREAM_PIPE_BYTES);
         let ends = watched(place.ends.as_fd(), Interest::READABLE).map_err(|error| {
             let message = format!("cannot use the pipe of output {index}: {error}");
-            Box::new(Failure::new(FailureKind::TaskError, task.clone(), message))
+            let failure = Failure::new(FailureKind::TaskError, task.clone(), message);
+            Box::new(match hint_of_limit(&error) {
+                Some(hint) => failure.with_hint(hint),
+                None => failure,
+            })
         })?;
         let files = (place.pipe, place.file);
         let source = Arc::new(Source::new((self.attempt, index), files, place.form));

@@ -97,6 +97,37 @@ def test_arrays_lie_aligned_beside_the_pickle_and_are_mapped_read_only(tmp_path:
         found["a"][0] = 1
 
 
+@pytest.mark.parametrize("code", ["f8", "f4", "i8", "i4", "u1", "bool", "c16"])
+def test_arrays_of_plain_types_have_the_type_that_numpy_has(code: str) -> None:
+    """A pickle has a copy of the type, and `numpy.add.at` takes four times as long with a copy: an
+    iteration of k-means took 105 ms, and 34 with arrays that had not been passed to a task."""
+    numpy = pytest.importorskip("numpy")
+    plain = numpy.dtype(code)
+    for array in [numpy.ones(3, plain), numpy.ones((40, 50), plain).T]:
+        found = through_object([array])[0]
+        assert found.dtype is plain and (found == array).all()
+        ((inside,), _) = testing.run(lambda array: given.spawn(array).result(), array)
+        assert inside.dtype is plain and (inside == array).all()
+    (passed,), _ = _freeze.thaw(_freeze.freeze(((array,), {}), apart=False).data)
+    assert passed.dtype is plain
+
+
+def test_arrays_of_other_types_keep_them() -> None:
+    """What is no plain type has properties that numpy's own object has not."""
+    numpy = pytest.importorskip("numpy")
+    others = [
+        numpy.dtype("f8", metadata={"unit": "m"}),
+        numpy.dtype("f8").newbyteorder(),
+        numpy.dtype("U3"),
+        numpy.dtype("M8[s]"),
+        numpy.dtype([("a", "i4"), ("b", "f8")]),
+    ]
+    for dtype in others:
+        found = through_object(numpy.zeros(3, dtype))
+        assert found.dtype == dtype and found.dtype.metadata == dtype.metadata
+        assert (found == numpy.zeros(3, dtype)).all()
+
+
 def test_subclass_of_bytes_is_no_bytes() -> None:
     class Secret(bytes):
         pass

@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help install-c build demo test check bench growth ordered peers samples arrays streams kept soak doc generate clean setup
+.PHONY: help install-c build demo test check bench growth ordered peers samples arrays kmeans streams kept soak doc generate clean setup
 
 # A shell that is not a login shell does not know where rustup has put cargo.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -114,6 +114,11 @@ samples: build ## the example samples beside Snakemake, with a failure and edits
 arrays: build ## an array made by one Python task and read by ten, beside Ray and one copy: ROUNDS=5
 	@scripts/setup $(PEERS) bench/peers/requirements.txt
 	@$(WITH_PYTHON) $(PEERS)/bin/python bench/arrays/compare.py --rounds $(ROUNDS) \
+		$(VENV)/bin/ciel $(PEERS)/bin/python
+
+kmeans: build ## the example kmeans with and without what workers keep, beside MPI: ROUNDS=5; a table
+	@scripts/setup $(PEERS) bench/peers/requirements.txt
+	@$(WITH_PYTHON) $(PEERS)/bin/python bench/kmeans/compare.py --runs $(ROUNDS) \
 		$(VENV)/bin/ciel $(PEERS)/bin/python
 
 streams: build ## modes of streams beside pipes, a ring, the page cache and Ray: ROUNDS=5; tables, JSON

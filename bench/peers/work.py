@@ -23,7 +23,7 @@ MODULUS = 1_000_003
 POINTS, DIMENSIONS, CLUSTERS, PARTS, ITERATIONS = 100_000, 50, 50, 8, 5
 """k-means: points, coordinates of each, clusters, parts of the points, iterations."""
 
-STEPS, BLOCK = 40_000, 2_000
+STEPS, BLOCK = 100_000, 5_000
 """Binomial pricing: time steps of the lattice, and prices in one block."""
 
 SPOT, STRIKE, RATE, VOLATILITY, YEARS = 100.0, 105.0, 0.03, 0.2, 1.0

@@ -125,6 +125,26 @@ class _Unpickler(pickle.Unpickler):
         return found
 
 
+class _Reading:
+    """A pickle as a file: a frame of it is copied at a time, and no large part of it twice."""
+
+    def __init__(self, data: Any) -> None:
+        self._rest = memoryview(data)
+
+    def read(self, size: int) -> bytes:
+        found, self._rest = bytes(self._rest[:size]), self._rest[size:]
+        return found
+
+    def readinto(self, into: memoryview) -> int:
+        count = min(len(into), len(self._rest))
+        into[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count
+
+    def readline(self) -> bytes:
+        """Only older protocols have lines."""
+        return self.read(bytes(self._rest).find(b"\n") + 1)
+
+
 def _array(make: Callable[..., Any], memory: Any, dtype: Any, *others: Any) -> Any:
     """What numpy makes of a pickled array, with numpy's own object for a plain type.
 
@@ -150,7 +170,9 @@ def thaw(
     outer_streams, freezing.thaw_stream = freezing.thaw_stream, streams
     try:
         if _Noting.note is not None or _may_name_array(data):
-            return _Unpickler(io.BytesIO(data), buffers=buffers).load()
+            is_short = len(data) <= _SEARCHED_BYTES_MAX
+            file = io.BytesIO(data) if is_short else _Reading(data)
+            return _Unpickler(file, buffers=buffers).load()
         return pickle.loads(data, buffers=buffers)
     finally:
         freezing.thaw, freezing.thaw_stream = outer, outer_streams

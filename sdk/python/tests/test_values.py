@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 import threading
+import tracemalloc
 import types
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,22 @@ def test_arrays_of_plain_types_have_the_type_that_numpy_has(code: str) -> None:
         assert inside.dtype is plain and (inside == array).all()
     (passed,), _ = _freeze.thaw(_freeze.freeze(((array,), {}), apart=False).data)
     assert passed.dtype is plain
+
+
+def test_long_pickle_is_read_without_a_second_copy_of_it() -> None:
+    """The search for arrays in it is a file to pickle, which was one more copy in memory."""
+    numpy = pytest.importorskip("numpy")
+    size = 1 << 24
+    value = [bytes(size), numpy.ones(2), "text" * 10, list(range(50_000))]
+    pickled = memoryview(pickle.dumps(value, 5))
+    tracemalloc.start()
+    try:
+        found = _freeze.thaw(pickled)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found[0] == value[0] and found[2:] == value[2:] and (found[1] == 1).all()
+    assert size < peak < 1.5 * size
 
 
 def test_arrays_of_other_types_keep_them() -> None:

@@ -1,7 +1,7 @@
 //! How both ends of a pipe come to the same memory: the producer listens under a name that is made
 //! of the pipe, the reader connects and sends the file of the memory that it has mapped.
 //!
-//! Nobody waits: the reader sends when it begins to read, or has got a large value through the
+//! Nobody waits long: the reader sends when it begins to read, or has got a large value through the
 //! pipe, the producer looks when it has one at hand. Without memory the values go through the pipe;
 //! so does all where the system has no such names, or hides them from one of the two. A name is
 //! free again when its process is gone. Read next: `shared_memory`.
@@ -9,11 +9,14 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
 };
+use rustix::time::Timespec;
 
 /// What goes with a file.
 const SENT: [u8; 1] = [1];
@@ -53,6 +56,18 @@ fn expect_own(socket: &OwnedFd) -> io::Result<()> {
     }
 }
 
+fn await_readable(socket: &OwnedFd, time: Duration) -> io::Result<()> {
+    if !time.is_zero() {
+        let time = Timespec {
+            tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: time.subsec_nanos().into(),
+        };
+        let awaited = &mut [PollFd::new(socket, PollFlags::IN)];
+        rustix::event::poll(awaited, Some(&time))?;
+    }
+    Ok(())
+}
+
 /// The producer's end, before the reader has come. Dropping it ends it, also for processes that
 /// were forked meanwhile.
 pub struct Listener(OwnedFd);
@@ -69,11 +84,12 @@ impl Listener {
         Ok(Listener(socket))
     }
 
-    /// The reader, if it has come.
+    /// The reader, if it has come, or comes in that time.
     ///
     /// # Errors
     /// As the system says; `WouldBlock` if it has not.
-    pub fn accept(&self) -> io::Result<Guest> {
+    pub fn accept(&self, time: Duration) -> io::Result<Guest> {
+        await_readable(&self.0, time)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let guest = rustix::net::accept_with(&self.0, flags)?;
         expect_own(&guest)?;
@@ -92,11 +108,12 @@ impl Drop for Listener {
 pub struct Guest(OwnedFd);
 
 impl Guest {
-    /// The file that it has sent.
+    /// The file that it has sent, or sends in that time.
     ///
     /// # Errors
     /// As the system says; `WouldBlock` if it has not sent anything yet.
-    pub fn file(&self) -> io::Result<OwnedFd> {
+    pub fn file(&self, time: Duration) -> io::Result<OwnedFd> {
+        await_readable(&self.0, time)?;
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut byte = [0];

@@ -34,8 +34,11 @@ const TAKEN: usize = SHARED_UNITS.next_multiple_of(LINE_WORDS);
 /// The word that counts releases in its lower half. The upper one says whether the producer waits.
 const RELEASES: usize = TAKEN + LINE_WORDS;
 
+/// The word with the number of bytes from the beginning of the values whose pages are there.
+const WARM: usize = RELEASES + LINE_WORDS;
+
 /// Where the values begin: behind the words, on a page of its own.
-const VALUES: usize = ((RELEASES + LINE_WORDS) * size_of::<u64>()).next_multiple_of(1 << 16);
+const VALUES: usize = ((WARM + LINE_WORDS) * size_of::<u64>()).next_multiple_of(1 << 16);
 
 const BYTES: usize = VALUES + SHARED_BYTES as usize;
 
@@ -60,8 +63,8 @@ pub struct SharedMemory {
 
 /// The mapping, and the file by which the other process maps it, too.
 pub struct SharedFile {
-    memory: SharedMemory,
     file: File,
+    memory: SharedMemory,
 }
 
 impl SharedFile {
@@ -77,7 +80,7 @@ impl SharedFile {
         SharedFile::map(file)
     }
 
-    /// The memory that another process has created.
+    /// The memory that another process has created. Pages that are there are mapped at once.
     ///
     /// # Errors
     /// If the file is no such memory, and as the system says.
@@ -87,13 +90,21 @@ impl SharedFile {
         if !is_sealed || file.metadata()?.len() != BYTES as u64 {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        SharedFile::map(file)
+        let opened = SharedFile::map(file)?;
+        opened.memory.populate(0..opened.memory.warm());
+        Ok(opened)
     }
 
     fn map(file: File) -> io::Result<SharedFile> {
         let map = MmapRaw::map_raw(&file)?;
         let memory = SharedMemory { map };
-        Ok(SharedFile { memory, file })
+        Ok(SharedFile { file, memory })
+    }
+
+    /// Whether it is the memory of that file.
+    pub fn is_of(&self, file: &OwnedFd) -> bool {
+        let [mine, its] = [self.file(), file.as_fd()].map(rustix::fs::fstat);
+        matches!((mine, its), (Ok(a), Ok(b)) if (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
     }
 
     /// The file.
@@ -104,11 +115,6 @@ impl SharedFile {
     /// The mapping.
     pub fn memory(&self) -> &SharedMemory {
         &self.memory
-    }
-
-    /// The mapping alone.
-    pub fn into_memory(self) -> SharedMemory {
-        self.memory
     }
 
     /// Fills a region with pieces that are together as long as it. Pages that are not there yet are
@@ -137,16 +143,41 @@ impl SharedFile {
             self.file.write_all_at(piece, at)?;
             at += piece.len() as u64;
         }
-        // SAFETY: it lies in the mapping. Refused, the pages are mapped when they are used again.
-        unsafe {
-            let begin = self.memory.value(region).cast();
-            let _ = rustix::mm::madvise(begin, region.length(), Advice::LinuxPopulateRead);
-        }
+        let written = region.offset()..region.offset() + region.length();
+        self.memory.populate(written);
         Ok(())
     }
 }
 
 impl SharedMemory {
+    /// Forgets all that both sides have said of earlier streams, which are over.
+    pub fn renew(&self) {
+        (0..=TAKEN).for_each(|at| self.word(at).store(0, Ordering::Relaxed));
+        self.release_words()[1].store(0, Ordering::Relaxed);
+    }
+
+    /// Says that the pages of so many bytes are there, from the beginning of the values on.
+    pub fn note_warm(&self, bytes: u64) {
+        self.word(WARM).store(bytes, Ordering::Relaxed);
+    }
+
+    /// Of how many bytes the pages are there, from the beginning of the values on.
+    pub fn warm(&self) -> usize {
+        (self.word(WARM).load(Ordering::Relaxed) as usize).min(SHARED_BYTES as usize)
+    }
+
+    /// Maps pages before they are used, all at once.
+    fn populate(&self, bytes: Range<usize>) {
+        if bytes.is_empty() {
+            return;
+        }
+        // SAFETY: it lies in the mapping. Refused, the pages are mapped when they are used.
+        unsafe {
+            let begin = self.map.as_mut_ptr().add(VALUES + bytes.start).cast();
+            let _ = rustix::mm::madvise(begin, bytes.len(), Advice::LinuxPopulateRead);
+        }
+    }
+
     /// Tells the producer that a region is taken, and all before it.
     pub fn note_taken(&self, region: Region) {
         self.word(TAKEN).store(region.number(), Ordering::Release);
@@ -203,7 +234,7 @@ impl SharedMemory {
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {
-        assert!(at <= TAKEN, "word {at} is outside of the memory");
+        assert!(at <= WARM, "word {at} is outside of the memory");
         // SAFETY: the words are at the beginning of the mapping, which is that of a page, and live
         // as long as it; they are accessed by atomic operations only.
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().cast::<u64>().add(at)) }

@@ -3,41 +3,24 @@
 //!
 //! A value is not copied: its region is released when nothing in this process points into it any
 //! more. A process that is forked meanwhile sees the same memory, so what was there at a fork is
-//! never released. Values that are kept after the end of the stream keep their own pages only. The
-//! other pages go in the background: it takes longer than many tasks. It knows no frames. Read
-//! next: `meeting`, `shared_memory`.
+//! never released. Values that are kept after the end of the stream keep their own pages only. It
+//! knows no frames. Read next: `held_memory`, `meeting`, `shared_memory`.
 
 use std::io;
 use std::os::raw::c_int;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once};
+use std::sync::Arc;
 
-use ciel_streams::{HeldRegions, Region};
+use ciel_streams::Region;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::held_memory::{Held, forks};
 use crate::meeting::{Host, Name};
-use crate::shared_memory::{SharedFile, SharedMemory, in_background};
 
 /// How often a producer is looked for: when the reader begins, and then with each large value. The
 /// pipe of a stream that is stored has none.
 const LOOKS_MAX: u32 = 16;
-
-/// How often this process was forked, and its parents before.
-static FORKS: AtomicU64 = AtomicU64::new(0);
-
-extern "C" fn note_fork() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
-}
-
-fn count_forks() {
-    static REGISTERED: Once = Once::new();
-    // SAFETY: the function only adds to a number.
-    REGISTERED.call_once(|| unsafe {
-        libc::pthread_atfork(Some(note_fork), None, None);
-    });
-}
 
 /// What has become of the memory.
 enum Sharing {
@@ -47,54 +30,6 @@ enum Sharing {
     Shared(Arc<Held>),
     /// There is none.
     Refused,
-}
-
-/// The memory, and what of it this process holds.
-struct Held {
-    memory: SharedMemory,
-    regions: Mutex<HeldRegions>,
-    /// Whether the reader of the stream is gone.
-    is_over: AtomicBool,
-}
-
-impl Held {
-    fn of(memory: SharedMemory) -> Held {
-        Held {
-            memory,
-            regions: Mutex::default(),
-            is_over: AtomicBool::new(false),
-        }
-    }
-
-    fn regions(&self) -> MutexGuard<'_, HeldRegions> {
-        self.regions.lock().expect("nothing panics with it")
-    }
-
-    fn release(&self, region: Region) {
-        let mut regions = self.regions();
-        regions.give_back(region);
-        let is_last = regions.is_empty();
-        drop(regions);
-        if !self.is_over.load(Ordering::Relaxed) {
-            self.memory.release(region);
-        } else if !is_last {
-            self.memory.forget(region.units());
-        }
-    }
-
-    /// No further value comes. The last one that is kept takes all with it.
-    fn forget_gaps(&self) {
-        let regions = self.regions();
-        let gaps = if regions.is_empty() {
-            vec![]
-        } else {
-            regions.gaps()
-        };
-        drop(regions);
-        for gap in gaps {
-            self.memory.forget(gap);
-        }
-    }
 }
 
 /// Reads values in memory that the producer of a pipe maps, too.
@@ -140,13 +75,12 @@ impl SharedReader {
             return Err(PyValueError::new_err("no memory is shared"));
         };
         let region = Region::from_bytes(told);
-        let taken = region.and_then(|region| held.regions().take(region).map(|()| region));
+        let taken = region.and_then(|region| held.take(region).map(|()| region));
         let region = taken.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        held.memory.note_taken(region);
         Ok(SharedValue {
             held: held.clone(),
             region,
-            forks: FORKS.load(Ordering::Relaxed),
+            forks: forks(),
         })
     }
 
@@ -154,8 +88,16 @@ impl SharedReader {
     #[getter]
     fn is_full(&self) -> bool {
         match &self.sharing {
-            Sharing::Shared(held) => held.regions().is_full(),
+            Sharing::Shared(held) => held.is_full(),
             _ => false,
+        }
+    }
+
+    /// The pipe has come to its end, which no process can write to any more. The next stream that
+    /// this process reads may have the memory.
+    fn end(&mut self) {
+        if let Sharing::Shared(held) = std::mem::replace(&mut self.sharing, Sharing::Refused) {
+            held.end();
         }
     }
 }
@@ -163,23 +105,16 @@ impl SharedReader {
 impl SharedReader {
     fn shared(&self) -> io::Result<Arc<Held>> {
         let host = Host::of(&self.pipe)?;
-        count_forks();
-        let file = SharedFile::create()?;
-        host.send(file.file())?;
-        Ok(Arc::new(Held::of(file.into_memory())))
+        let held = Held::new()?;
+        host.send(held.file().file())?;
+        Ok(held)
     }
 }
 
 impl Drop for SharedReader {
     fn drop(&mut self) {
-        if let Sharing::Shared(held) = &self.sharing
-            && held.memory.taken() > 0
-        {
-            held.is_over.store(true, Ordering::Relaxed);
-            let its = held.clone();
-            if in_background(move || its.forget_gaps()).is_err() {
-                held.forget_gaps();
-            }
+        if let Sharing::Shared(held) = &self.sharing {
+            held.leave();
         }
     }
 }
@@ -203,7 +138,7 @@ impl SharedValue {
         flags: c_int,
     ) -> PyResult<()> {
         let region = value.get().region;
-        let bytes = value.get().held.memory.value(region).cast();
+        let bytes = value.get().held.value(region).cast();
         let (length, owner) = (region.length() as isize, value.as_ptr());
         // SAFETY: the bytes live, and do not change, as long as the value, to which the view has a
         // reference then.
@@ -218,7 +153,7 @@ impl SharedValue {
 impl Drop for SharedValue {
     fn drop(&mut self) {
         // A child may still see what was there at its fork.
-        if FORKS.load(Ordering::Relaxed) == self.forks {
+        if forks() == self.forks {
             self.held.release(self.region);
         }
     }

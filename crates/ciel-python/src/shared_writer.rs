@@ -3,8 +3,11 @@
 //! It knows no frames. Read next: `meeting`, `shared_memory`, `sdk/python/ciel/_frames.py`.
 
 use std::io;
-use std::time::Instant;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use ciel_streams::limits::FRESH_MIB_US;
 use ciel_streams::regions::Place;
 use ciel_streams::{Region, Regions};
 use pyo3::buffer::PyBuffer;
@@ -12,12 +15,16 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::kept_memory::Kept;
 use crate::meeting::{Guest, Listener, Name};
 use crate::shared_memory::{SharedFile, SharedMemory, in_background};
 
 /// Values for which a reader is looked for. One that has the pipe itself is there before so many
 /// more are in it than it holds; a stream that is stored has none.
 const LOOKS_MAX: u32 = 16;
+
+/// The memory of the last stream, mapped: its reader may use it for the next one, too.
+static MAPPED: Kept<SharedFile> = Kept::new();
 
 /// What has become of the memory.
 enum Sharing {
@@ -26,7 +33,7 @@ enum Sharing {
     /// It is there, and has not sent anything.
     Met(Guest),
     /// Both map it.
-    Shared(SharedFile),
+    Shared(Arc<SharedFile>),
     /// There is none.
     Refused,
 }
@@ -36,6 +43,7 @@ enum Sharing {
 pub struct SharedWriter {
     sharing: Sharing,
     regions: Regions,
+    process: u32,
 }
 
 #[pymethods]
@@ -51,6 +59,7 @@ impl SharedWriter {
         Ok(SharedWriter {
             sharing: sharing.unwrap_or(Sharing::Refused),
             regions: Regions::default(),
+            process: std::process::id(),
         })
     }
 
@@ -70,14 +79,19 @@ impl SharedWriter {
             return Ok(None);
         }
         let now = std::mem::replace(&mut self.sharing, Sharing::Refused);
-        self.sharing = next(now).unwrap_or(Sharing::Refused);
+        let is_new = !matches!(now, Sharing::Shared(_));
+        self.sharing = py.detach(|| next(now, length)).unwrap_or(Sharing::Refused);
         let Sharing::Shared(file) = &self.sharing else {
             return Ok(None);
         };
+        if is_new {
+            self.regions = Regions::with_pages(file.memory().warm() as u64);
+        }
         let regions = &mut self.regions;
         let placed = py.detach(|| {
             let (region, are_there) = region_for(regions, file.memory(), length)?;
             file.fill(region, &pieces, are_there);
+            file.memory().note_warm(regions.warm_end());
             Some(region)
         });
         let Some(region) = placed else {
@@ -109,29 +123,52 @@ fn region_for(regions: &mut Regions, memory: &SharedMemory, length: u64) -> Opti
 
 impl Drop for SharedWriter {
     fn drop(&mut self) {
-        if let Sharing::Shared(file) = std::mem::replace(&mut self.sharing, Sharing::Refused) {
-            // Without a further thread it is dropped here.
-            let _ = in_background(move || drop(file));
+        if let Sharing::Shared(file) = std::mem::replace(&mut self.sharing, Sharing::Refused)
+            && self.process == std::process::id()
+        {
+            MAPPED.put(file.clone());
+            let its = file.clone();
+            if in_background(move || MAPPED.await_end(&its)).is_err() {
+                MAPPED.remove(&file);
+            }
         }
     }
 }
 
-/// Takes the steps to shared memory that the reader is ready for.
-fn next(now: Sharing) -> io::Result<Sharing> {
+/// Takes the steps to shared memory that the reader is ready for. Who has the first value of so
+/// many bytes at hand waits for a reader that is about to come, but no longer than the way through
+/// the pipe would take.
+fn next(now: Sharing, length: u64) -> io::Result<Sharing> {
+    let way = Duration::from_micros((length * FRESH_MIB_US) >> 20);
     let is_early = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
     match now {
-        Sharing::Alone { listener, looks } => match listener.accept() {
+        Sharing::Alone { listener, looks } => match listener.accept(first(looks, way)) {
             Err(error) if is_early(&error) && looks > 1 => {
                 let looks = looks - 1;
                 Ok(Sharing::Alone { listener, looks })
             }
-            guest => next(Sharing::Met(guest?)),
+            guest => next(Sharing::Met(guest?), length),
         },
-        Sharing::Met(guest) => match guest.file() {
+        Sharing::Met(guest) => match guest.file(way) {
             Err(error) if is_early(&error) => Ok(Sharing::Met(guest)),
-            file => Ok(Sharing::Shared(SharedFile::open(file?)?)),
+            file => Ok(Sharing::Shared(mapped(file?)?)),
         },
         Sharing::Shared(_) | Sharing::Refused => Ok(now),
+    }
+}
+
+fn first(looks: u32, time: Duration) -> Duration {
+    match looks {
+        LOOKS_MAX => time,
+        _ => Duration::ZERO,
+    }
+}
+
+/// The memory of a file, which may be mapped already.
+fn mapped(file: OwnedFd) -> io::Result<Arc<SharedFile>> {
+    match MAPPED.take_if(|mapped| mapped.is_of(&file)) {
+        Some(mapped) => Ok(mapped),
+        None => Ok(Arc::new(SharedFile::open(file)?)),
     }
 }
 

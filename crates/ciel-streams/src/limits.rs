@@ -32,6 +32,9 @@ pub const SHARED_AT_ONCE_BYTES: u64 = SHARED_BYTES / 4;
 /// for others.
 pub const FRESH_MIB_US: u64 = 300;
 
+/// Milliseconds for which a reader keeps the memory of an ended stream for the next one.
+pub const SHARED_KEPT_MS: u64 = 2_000;
+
 /// Bytes of values that a reader may keep in that memory. It copies further ones, so that there is
 /// room for new ones.
 pub const SHARED_HELD_BYTES_MAX: u64 = SHARED_BYTES / 2;

@@ -147,6 +147,19 @@ pub struct Regions {
 }
 
 impl Regions {
+    /// None in use, in memory of which so many bytes have pages already, from its beginning on.
+    pub fn with_pages(bytes: u64) -> Regions {
+        Regions {
+            warm_end: bytes.min(SHARED_BYTES),
+            ..Regions::default()
+        }
+    }
+
+    /// Where the pages end that are there.
+    pub fn warm_end(&self) -> u64 {
+        self.warm_end
+    }
+
     /// Where a value of so many bytes goes: into the lowest free region, for its pages may be
     /// there; through the pipe if nothing is free, or such values have no region. `is_released`
     /// says whether the reader does not need a region any more, `may_wait` whether the producer

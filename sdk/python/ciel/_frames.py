@@ -113,6 +113,8 @@ def parts_from(
                 yield _whole(file.read(length), length)
             else:
                 yield _filled(memory.of(length), file)
+        if shared is not None:
+            shared.end()
 
 
 def _shared_part(

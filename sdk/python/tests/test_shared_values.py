@@ -7,80 +7,20 @@ import pickle
 import random
 import re
 import struct
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from io import FileIO
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import ciel
 import jobs
 import pytest
-from ciel._frames import SHARED_BYTES_MIN, head_of, parts_from, passed
+from ciel._frames import SHARED_BYTES_MIN, parts_from
 from ciel._freeze import frame_of, values_in
-from ciel._native import SharedReader, SharedValue, SharedWriter
+from ciel._native import SharedReader
 from conditions import until
+from shared_parts import LONG, MEMORY, frames_of, is_shared, part_of, parts_of, pipe_of
 
-LONG = 1 << 20
-MEMORY = 66 << 20
 SHARED = 1 << 63
-
-
-def part_of(number: int, length: int) -> bytes:
-    """Bytes that are those of no other number."""
-    return number.to_bytes(4, "big") * (length // 4) + b"!" * (length % 4)
-
-
-def write_all(pipe: FileIO, shared: SharedWriter, frames: Iterable[list[Any]]) -> None:
-    """Writes frames into a pipe as a task does, and closes it; a frame of one piece is raw."""
-    with pipe:
-        for frame in frames:
-            for piece in passed(frame, shared) if len(frame) > 1 else frame:
-                rest = memoryview(piece)
-                while rest:
-                    rest = rest[pipe.write(rest) :]
-
-
-@contextmanager
-def pipe_of(folder: Path, frames: Iterable[list[Any]]) -> Iterator[BinaryIO]:
-    """The end of a pipe that is read; another thread writes frames at the other one."""
-    path = folder / "pipe"
-    os.mkfifo(path)
-    reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    pipe = open(path, "wb", buffering=0)  # noqa: SIM115
-    os.set_blocking(reading, True)
-    writer = threading.Thread(target=write_all, args=(pipe, SharedWriter(pipe.fileno()), frames))
-    writer.start()
-    yield open(reading, "rb")  # noqa: SIM115
-    writer.join()
-
-
-@contextmanager
-def parts_of(folder: Path, frames: Iterable[list[Any]]) -> Iterator[Iterator[bytes | memoryview]]:
-    """What a reader that is there from the beginning finds of frames."""
-    go = threading.Event()
-
-    def begun() -> Iterator[list[Any]]:
-        go.wait()
-        yield from frames
-
-    with pipe_of(folder, begun()) as file:
-        parts = parts_from(file, SharedReader(file.fileno()))
-        go.set()
-        yield parts
-
-
-def frames_of(lengths: Iterable[int]) -> Iterator[list[Any]]:
-    """A frame of each length, in two pieces."""
-    for number, length in enumerate(lengths):
-        part = part_of(number, length)
-        yield [head_of(length), part[: length // 3], memoryview(part)[length // 3 :]]
-
-
-def is_shared(part: bytes | memoryview) -> bool:
-    """Whether it is not copied."""
-    return isinstance(part, memoryview) and isinstance(part.obj, SharedValue)
 
 
 def test_long_values_are_shared_from_the_first_on(tmp_path: Path) -> None:

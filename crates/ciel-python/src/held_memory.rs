@@ -1,0 +1,193 @@
+//! `Held`: the memory of a stream as its reader has it, and what becomes of it at the end.
+//!
+//! Memory whose stream came to its true end is kept for the next stream that this process reads,
+//! and that has it once nothing points into it. Its producer has closed the pipe by then, in
+//! whatever process, so nobody writes to it any more. What is kept no longer goes back to the
+//! system in the background, which takes longer than many tasks. Read next: `kept_memory`, `shared_reader`.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once};
+
+use ciel_streams::{HeldRegions, NoRegion, Region};
+
+use crate::kept_memory::Kept;
+use crate::shared_memory::{SharedFile, SharedMemory, in_background};
+
+/// How often this process was forked, and its parents before.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn note_fork() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How often this process was forked, and its parents before: counted from the first call on.
+pub fn forks() -> u64 {
+    static REGISTERED: Once = Once::new();
+    // SAFETY: the function only adds to a number.
+    REGISTERED.call_once(|| unsafe {
+        libc::pthread_atfork(Some(note_fork), None, None);
+    });
+    FORKS.load(Ordering::Relaxed)
+}
+
+/// What is kept. Whoever locks this and a state locks this first.
+static KEPT: Kept<Held> = Kept::new();
+
+/// The memory, and what of it this process holds.
+pub struct Held {
+    file: Arc<SharedFile>,
+    state: Mutex<State>,
+    /// The forks before it came.
+    forks: u64,
+    process: u32,
+}
+
+#[derive(Default)]
+struct State {
+    regions: HeldRegions,
+    phase: Phase,
+}
+
+/// What has become of the stream.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Phase {
+    /// Values come.
+    #[default]
+    Read,
+    /// It has ended; the next one may have the memory once nothing is held.
+    Kept,
+    /// The next one has the memory.
+    Passed,
+    /// The memory goes back to the system, what is held as soon as it is released.
+    Over,
+}
+
+impl Held {
+    /// Memory for a stream: that of an ended one, or new memory, without pages.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn new() -> io::Result<Arc<Held>> {
+        let forks = forks();
+        let file = match KEPT.take_if(|held| held.passes_on(forks)) {
+            Some(held) => held.file.clone(),
+            None => Arc::new(SharedFile::create()?),
+        };
+        file.memory().renew();
+        Ok(Arc::new(Held {
+            file,
+            state: Mutex::default(),
+            forks,
+            process: std::process::id(),
+        }))
+    }
+
+    /// The file, and its mapping.
+    pub fn file(&self) -> &SharedFile {
+        &self.file
+    }
+
+    fn memory(&self) -> &SharedMemory {
+        self.file.memory()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nothing panics with it")
+    }
+
+    /// The producer has told of a region.
+    ///
+    /// # Errors
+    /// If it lies over one that is held.
+    pub fn take(&self, region: Region) -> Result<(), NoRegion> {
+        self.state().regions.take(region)?;
+        self.memory().note_taken(region);
+        Ok(())
+    }
+
+    /// Where the bytes of a region are that is held.
+    pub fn value(&self, region: Region) -> *mut u8 {
+        self.memory().value(region)
+    }
+
+    /// Whether so much is held that further values have to be copied.
+    pub fn is_full(&self) -> bool {
+        self.state().regions.is_full()
+    }
+
+    /// Nothing points into a region any more.
+    pub fn release(&self, region: Region) {
+        let mut state = self.state();
+        state.regions.give_back(region);
+        match state.phase {
+            Phase::Read => self.memory().release(region),
+            // The last one takes all with it.
+            Phase::Over if !state.regions.is_empty() => self.memory().forget(region.units()),
+            Phase::Kept | Phase::Passed | Phase::Over => {}
+        }
+    }
+
+    /// The stream has come to its true end: all who could write to it have closed the pipe.
+    pub fn end(self: &Arc<Held>) {
+        if self.memory().warm() == 0 {
+            return;
+        }
+        self.state().phase = Phase::Kept;
+        KEPT.put(self.clone());
+        self.in_background(Held::keep);
+    }
+
+    /// The reader goes, while values may still come. A child does not touch what its parent reads.
+    pub fn leave(self: &Arc<Held>) {
+        if self.process == std::process::id() && self.memory().warm() > 0 {
+            self.state().phase = Phase::Over;
+            self.in_background(Held::forget_gaps);
+        }
+    }
+
+    fn in_background(self: &Arc<Held>, work: fn(&Arc<Held>)) {
+        let its = self.clone();
+        if in_background(move || work(&its)).is_err() {
+            self.let_go();
+        }
+    }
+
+    /// Whether the next stream has the memory now. A child may still see what was there at a fork.
+    fn passes_on(&self, forks: u64) -> bool {
+        let mut state = self.state();
+        let is_free = state.phase == Phase::Kept && state.regions.is_empty();
+        if is_free && self.forks == forks {
+            state.phase = Phase::Passed;
+        }
+        state.phase == Phase::Passed
+    }
+
+    /// Waits for the next stream.
+    fn keep(self: &Arc<Held>) {
+        KEPT.await_end(self);
+        self.let_go();
+    }
+
+    /// It is kept no longer, unless the next stream has it.
+    fn let_go(self: &Arc<Held>) {
+        KEPT.remove(self);
+        let mut state = self.state();
+        if state.phase == Phase::Passed {
+            return;
+        }
+        state.phase = Phase::Over;
+        drop(state);
+        self.forget_gaps();
+    }
+
+    /// No further value comes. The last one that is kept takes all with it.
+    fn forget_gaps(self: &Arc<Held>) {
+        let regions = self.state().regions.clone();
+        if !regions.is_empty() {
+            for gap in regions.gaps() {
+                self.memory().forget(gap);
+            }
+        }
+    }
+}

@@ -3,7 +3,8 @@
 //! Memory whose stream came to its true end is kept for the next stream that this process reads,
 //! and that has it once nothing points into it. Its producer has closed the pipe by then, in
 //! whatever process, so nobody writes to it any more. What is kept no longer goes back to the
-//! system in the background, which takes longer than many tasks. Read next: `kept_memory`, `shared_reader`.
+//! system in the background, which takes longer than many tasks. Read next: `kept_memory`,
+//! `shared_reader`.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

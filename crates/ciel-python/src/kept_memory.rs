@@ -1,8 +1,8 @@
 //! `Kept`: the last memory that an end of a stream has used, for the next stream of its process.
 //!
 //! Fresh pages are what costs, and to map them. It is kept for a moment only, so that a process
-//! that is done with streams gives it back. It does not know what is kept. Read next: `held_memory` for
-//! readers, `shared_writer` for producers.
+//! that is done with streams gives it back. It does not know what is kept. Read next:
+//! `held_memory` for readers, `shared_writer` for producers.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;

@@ -16,6 +16,7 @@ from ciel import _native
 from ciel._freeze import object_of, value_of
 from ciel._future import Future
 from ciel._payload import HAS_PLACES, Unpacked, pack
+from properties import UNHURRIED
 from ciel._call import Call
 
 ATOMS = st.one_of(
@@ -90,6 +91,7 @@ def future(handle: int) -> Future[Any]:
     return Future(strand, handle)
 
 
+@UNHURRIED
 @given(st.lists(st.one_of(ATOMS, st.just(FUTURE))))
 def test_plain_values_and_futures_arrive_at_their_places(values: list[Any]) -> None:
     args, kwargs, unpacked = there_and_back(placed(values, future), {})
@@ -97,6 +99,7 @@ def test_plain_values_and_futures_arrive_at_their_places(values: list[Any]) -> N
     assert bool(unpacked.flags & HAS_PLACES) == (FUTURE in values)
 
 
+@UNHURRIED
 @given(st.lists(st.one_of(ATOMS, OTHERS, st.just(FUTURE))), st.dictionaries(st.text(), ATOMS))
 def test_any_call_arrives_as_it_was_made(values: list[Any], named: dict[str, Any]) -> None:
     args, kwargs, _ = there_and_back(placed(values, future), named)
@@ -242,6 +245,7 @@ NUMBERS: list[float | None] = [0, 255, 256, 65535, 65536, -1, -(1 << 31), 1 << 3
 NUMBERS += [True, False, None, 0.0, -0.0, 1e300, float("inf"), float("nan")]
 
 
+@UNHURRIED
 @given(st.lists(st.one_of(ATOMS, OTHERS), min_size=1, max_size=5))
 def test_values_of_futures_that_native_code_reads_are_those_that_python_reads(
     values: list[Any],
@@ -279,6 +283,7 @@ def test_calls_that_are_not_plain_are_left_to_python() -> None:
             assert _native.plain_call(payload_of(body, 1, flags), [known]) is None
 
 
+@UNHURRIED
 @given(st.binary(max_size=40), st.integers(0, 80))
 def test_payloads_that_are_damaged_raise_or_are_left_to_python(noise: bytes, cut: int) -> None:
     whole = payload_of(pickle.dumps(([None, 2], [0]), 5), 1, 1 | HAS_PLACES)

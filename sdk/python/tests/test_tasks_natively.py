@@ -26,6 +26,7 @@ from ciel._freeze import object_of
 from ciel._code import current_identity
 from ciel._payload import head_of_plain
 from ciel._task import Task
+from properties import UNHURRIED
 
 ATOMS = st.one_of(
     st.none(),
@@ -38,6 +39,7 @@ ATOMS = st.one_of(
 )
 
 
+@UNHURRIED
 @given(ATOMS)
 def test_result_has_the_bytes_that_python_gives_it(value: object) -> None:
     form, pieces, references = object_of(value)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import ciel
 from ciel import _code, _freeze, testing
 from ciel._faults import largest
+from properties import UNHURRIED
 
 PLAIN = st.recursive(
     st.none()
@@ -59,6 +60,7 @@ def through_object(value: Any) -> Any:
     return _freeze.value_of(b"".join(pieces), form, None)
 
 
+@UNHURRIED
 @hypothesis.given(PLAIN)
 def test_value_comes_back_equal_from_its_object(value: Any) -> None:
     assert through_object(value) == value

@@ -11,10 +11,18 @@ use ciel_spawner::Status;
 use serde_json::{Map, Value, json};
 
 use crate::executors::command::Plan;
-use crate::workspace::{shortened, signal_name};
+use crate::workspace::{A_STREAM, shortened, signal_name};
 
 /// The language of such a failure, by which readers recognise its fields.
 const LANGUAGE: &str = "command";
+
+/// In errors of programs that need a file.
+const WORDS_OF_SEEKING: [&str; 4] = [
+    "Illegal seek",
+    "not seekable",
+    "cannot seek",
+    "unable to open",
+];
 
 /// Characters of a command in a message.
 const COMMAND_CHARACTERS_MAX: usize = 80;
@@ -37,6 +45,8 @@ pub(crate) struct Remains {
     pub(crate) ended: Ended,
     /// Its inputs by name, each in a few words.
     pub(crate) inputs: Vec<(String, String)>,
+    /// Whether any of its outputs is a stream.
+    pub(crate) writes_streams: bool,
     /// The end of its standard output; at most [`limits::ERROR_TAIL_BYTES_MAX`].
     pub(crate) stdout: String,
     /// The end of its standard error; as long.
@@ -66,13 +76,33 @@ pub(crate) fn failure(label: &Label, plan: &Plan, remains: Remains) -> Failure {
     let message = format!("`{command}` {ended}{}", with(&remains.inputs));
     let mut failure = Failure::new(FailureKind::TaskError, label.clone(), message);
     failure.excerpt = last_lines(&remains.stderr);
-    failure.hint = hint;
+    failure.hint = hint.or_else(|| hint_of_streams(&remains).map(str::to_string));
     failure.value = Some(fields(plan, remains).to_string());
     failure.told = Some(Arc::new(FailureDetails {
         language: LANGUAGE.to_string(),
         ..FailureDetails::default()
     }));
     failure
+}
+
+/// What to do if a command wanted a file where it had a stream, by the words of its error.
+fn hint_of_streams(remains: &Remains) -> Option<&'static str> {
+    let reads = remains.inputs.iter().any(|(_, text)| text == A_STREAM);
+    let mut words = WORDS_OF_SEEKING.iter();
+    if !words.any(|words| remains.stderr.contains(words)) {
+        return None;
+    }
+    match (reads, remains.writes_streams) {
+        (true, _) => Some(
+            "a stream is a pipe, read once from its beginning: if the command needs a file, pass \
+             the future itself in place of its stream()",
+        ),
+        (false, true) => Some(
+            "a stream is a pipe, written once from its beginning: if the command needs a file, \
+             make it an ordinary output",
+        ),
+        (false, false) => None,
+    }
 }
 
 /// A command that did not end by itself, in words: what it was, its inputs, and the last lines of
@@ -171,6 +201,7 @@ mod tests {
             inputs: (0..inputs)
                 .map(|at| (format!("f{at}"), at.to_string()))
                 .collect(),
+            writes_streams: false,
             stdout: "half\n".to_string(),
             stderr: "no such file\n".to_string(),
         };

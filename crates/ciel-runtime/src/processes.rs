@@ -54,7 +54,8 @@ enum ProcessEnd {
     Refused(ciel_spawner::Refusal),
     /// The spawner died, and the process with it.
     Lost,
-    /// It took more memory than it declared, or wrote more than there is room for.
+    /// It took more memory than it declared, wrote more than there is room for, or read a stream
+    /// that it is to write.
     Overdrawn(Box<Failure>),
 }
 
@@ -202,7 +203,7 @@ async fn run_to_end(
         Some(_) => None,
     };
     desk.unpack().await?;
-    outlets.make(assignment, desk)?;
+    outlets.make(assignment, &plan.stdout, desk)?;
     if engine.lock().is_stopping(attempt) {
         return Ok(Conclusion::Stopped);
     }
@@ -219,15 +220,8 @@ async fn run_to_end(
         .map_err(|error| trouble(&assignment.label, "cannot reach the spawner", &error))?;
     drop((writers, streams));
     outlets.tell_opened();
-    let ended = watch(
-        engine,
-        spawning,
-        assignment,
-        attempt,
-        &mut events,
-        &mut pipes,
-    )
-    .await;
+    let running = (&mut events, &mut pipes, &*outlets);
+    let ended = watch(engine, spawning, assignment, attempt, running).await;
     pipes.drain(engine, assignment);
     let is_well = ended.as_ref().is_some_and(ProcessEnd::is_success);
     let carried = outlets.end(&assignment.label, is_well).await?;
@@ -254,14 +248,20 @@ fn sinks_of(engine: &Engine, assignment: &Assignment, plan: &Plan) -> Failed<Vec
     plan.appends.iter().map(sink).collect()
 }
 
+/// What is told of a process, what it prints, and its streams.
+type Running<'a> = (
+    &'a mut UnboundedReceiver<ProcessEvent>,
+    &'a mut Pipes,
+    &'a Outlets,
+);
+
 /// Waits for the end of a process; passes on its standard error and minds its memory.
 async fn watch(
     engine: &Engine,
     spawning: &Rc<Spawning>,
     assignment: &Assignment,
     attempt: AttemptKey,
-    events: &mut UnboundedReceiver<ProcessEvent>,
-    pipes: &mut Pipes,
+    (events, pipes, outlets): Running<'_>,
 ) -> Option<ProcessEnd> {
     let limit = assignment.memory_limit();
     let mut sample = tokio::time::interval(Duration::from_millis(limits::MEMORY_SAMPLE_MS));
@@ -307,6 +307,10 @@ async fn watch(
                 }
             },
             () = pipes.read(engine, assignment) => {}
+            failure = outlets.misread(pid, &assignment.label), if ending.is_none() => {
+                ending = Some(ProcessEnd::Overdrawn(failure));
+                spawning.kill(attempt);
+            }
             _ = sample.tick(), if limit.is_some() && pid.is_some() && ending.is_none() => {
                 let bytes = pid.map_or(0, |pid| ciel_spawner::resident_anonymous(&[pid])[0]);
                 if limit.is_some_and(|limit| bytes > limit) {
@@ -520,6 +524,7 @@ fn failed(
     let remains = Remains {
         ended,
         inputs: inputs_of(assignment, desk),
+        writes_streams: !assignment.descriptor.streams.outputs.is_empty(),
         stdout: pipes.output_end().unwrap_or(printed),
         stderr: pipes.errors.end(),
     };

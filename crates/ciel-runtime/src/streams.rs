@@ -5,12 +5,13 @@
 //! reader is served (ciel-programming-models, section 6). This module knows neither why a task
 //! reads, nor what the graph makes of an end. Read next: `outlet` (the producer's side), `inlet`
 //! (the reader's), `joined` (several of those, one behind the other), `onlooker` (who only looks),
-//! `service` (which mode it is), `transfer` (over a connection), `sources` and `data_plane` (what
-//! they share).
+//! `misread` (whose command reads what it is to write), `service` (which mode it is), `transfer`
+//! (over a connection), `sources` and `data_plane` (what they share).
 
 mod full_pipe;
 mod inlet;
 mod joined;
+mod misread;
 mod onlooker;
 mod outlet;
 mod pouring;

@@ -18,6 +18,9 @@ use crate::objects::{self, ObjectError, PlainError};
 use crate::output;
 use crate::references::reference;
 
+/// The value of an input that is read while it is written.
+pub(crate) const A_STREAM: &str = "a stream";
+
 /// Characters of an input in a message.
 const INPUT_CHARACTERS_MAX: usize = 40;
 
@@ -90,6 +93,14 @@ impl<'a> TaskWorkspace<'a> {
         match self.named_outputs.get(&index) {
             Some(named) => self.scratch(named),
             None => self.scratch(&format!("output.{index}")),
+        }
+    }
+
+    /// What a command calls an output: its name, or its number.
+    pub(crate) fn output_name(&self, index: u32) -> String {
+        match self.named_outputs.get(&index) {
+            Some(named) => named.strip_prefix("out.").unwrap_or(named).to_string(),
+            None => index.to_string(),
         }
     }
 
@@ -253,7 +264,7 @@ impl<'a> TaskWorkspace<'a> {
             return "nothing".to_string();
         };
         if self.descriptors.contains_key(&index) {
-            return "a stream".to_string();
+            return A_STREAM.to_string();
         }
         let length = match &value.content {
             Content::File { length, .. } => *length,

@@ -50,7 +50,7 @@ pub use memory_room::{default_memory, group_memory};
 pub use objects::FileObjects;
 pub use partial::PartialStreams;
 pub use ranges::Ranges;
-pub use removals::watch_removals;
+pub use removals::{watch_opening, watch_removals};
 pub use run::{HeldRun, RunFolder};
 pub use scratch::Scratch;
 pub use spill::SpillFiles;

@@ -278,3 +278,56 @@ def test_streams_beyond_the_limit_of_open_files_say_how_to_raise_it(tmp_path: Pa
     assert ended.status == 1
     assert "Too many open files" in ended.talk
     assert "hint: this process may open 90 files; raise the limit: ulimit -n" in ended.talk
+
+
+READS_ITS_OUTPUT = """
+import ciel
+
+
+def main(script: str):
+    made = ciel.sh(script, outputs=["a", "b"], stdout=ciel.stream)
+    lengths = [ciel.sh("wc -c", stdin=made[name]) for name in ("a", "b")]
+    print([int(length.result()) for length in lengths])
+"""
+
+
+def test_command_that_reads_an_output_that_is_a_stream_fails_and_is_told_so(
+    tmp_path: Path,
+) -> None:
+    """It waited for ever for what it had not written, as programs do that first look at a file."""
+    job = jobs.write(tmp_path, READS_ITS_OUTPUT)
+    for way in ("echo 1 > {out.b}; (cat {out.a})", "head -c 1 {out.a}; true", "read x < {out.a}"):
+        ended = jobs.end_of(jobs.start(job, way))
+        assert ended.status == 1, ended
+        assert "it opened its output a for reading, which is a stream" in ended.talk
+        assert "hint: make it an ordinary output, which is a file" in ended.talk
+
+
+def test_command_may_open_a_stream_that_it_writes_for_both(tmp_path: Path) -> None:
+    script = "exec 3<> {out.a}; echo 12 >&3; echo 3 > {out.b}"
+    ended = jobs.run(tmp_path, READS_ITS_OUTPUT, script)
+    assert ended.lines == ["[3, 2]"]
+
+
+SEEKS = """
+import ciel
+import os
+
+
+def main():
+    os.mkfifo("gate")
+    made = ciel.sh("seq 3; cat gate", stdout=ciel.stream)
+    seeks = "import os, sys; os.lseek(os.open(sys.argv[1], os.O_RDONLY), 1, os.SEEK_SET)"
+    try:
+        ciel.sh("python3 -c {seeks} {a}", seeks=seeks, a=made.stream()).result()
+    finally:
+        open("gate", "wb").close()
+"""
+
+
+def test_command_that_seeks_in_a_stream_is_told_what_a_stream_is(tmp_path: Path) -> None:
+    ended = jobs.run(tmp_path, SEEKS)
+    assert ended.status == 1
+    assert "Illegal seek" in ended.talk
+    assert "hint: a stream is a pipe, read once from its beginning: if the command" in ended.talk
+    assert "pass the future itself in place of its stream()" in ended.talk

@@ -22,8 +22,10 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::full_pipe::FullPipe;
+use super::misread::Misreading;
 use crate::engine::Engine;
 use crate::error::hint_of_limit;
+use crate::executors::command::Stdout;
 use crate::sources::{Flow, Source};
 use crate::spawning::watched;
 use crate::workspace::TaskWorkspace;
@@ -69,6 +71,8 @@ pub(crate) struct Outlets {
     engine: Arc<Engine>,
     attempt: AttemptKey,
     open: Vec<Outlet>,
+    /// Those that the process opens by path.
+    misreading: Option<Misreading>,
 }
 
 struct Outlet {
@@ -115,6 +119,7 @@ impl Outlets {
             engine: engine.clone(),
             attempt,
             open: Vec::new(),
+            misreading: None,
         }
     }
 
@@ -125,11 +130,16 @@ impl Outlets {
     pub(crate) fn make(
         &mut self,
         assignment: &Assignment,
+        stdout: &Stdout,
         desk: &mut TaskWorkspace<'_>,
     ) -> Result<(), Box<Failure>> {
+        let mut by_path = Vec::new();
         for index in assignment.descriptor.streams.outputs.iter().copied() {
             let (pipe, ends) = desk.output_pipe(index)?;
             let (path, file) = desk.growing_output(index)?;
+            if *stdout != Stdout::Output(index) {
+                by_path.push((desk.output_name(index), pipe.clone()));
+            }
             let form = Form::Bytes;
             let place = Place {
                 pipe,
@@ -140,7 +150,16 @@ impl Outlets {
             };
             self.open(&assignment.label, index, place)?;
         }
+        self.misreading = Misreading::watch(by_path);
         Ok(())
+    }
+
+    /// Waits until a process of the task has opened one of its outputs for reading; its failure.
+    pub(crate) async fn misread(&self, process: Option<u32>, task: &Label) -> Box<Failure> {
+        match (&self.misreading, process) {
+            (Some(misreading), Some(process)) => misreading.found(process, task).await,
+            _ => std::future::pending().await,
+        }
     }
 
     /// From now on what comes out of the pipe of an output is carried on.

@@ -147,11 +147,10 @@ def by_jitter(kind: str, mode: str, number: int) -> Found:
 
 
 def main(kind: str, mode: str, number: str, ends: str) -> None:
-    """Once in earnest, when two workers have begun and had short streams of the kind."""
+    """Once in earnest, when two workers have begun and had a short stream of the kind."""
     by_tasks("times_joined", "indirect_pipe", 100, "first")
     if kind in ("arrays", "bytes"):
-        for _ in range(2):
-            by_tasks(kind, mode, 4 * PIECE_BYTES, "short")
+        by_tasks(kind, mode, 4 * PIECE_BYTES, "short")
     begun = time.perf_counter()
     if kind in MAKERS:
         found = by_tasks(kind, mode, int(number), "read")

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once};
 
 use ciel_streams::{HeldRegions, NoRegion, Region};
 
-use crate::kept_memory::Kept;
+use crate::kept_memory::{self, READ};
 use crate::shared_memory::{SharedFile, SharedMemory, in_background};
 
 /// How often this process was forked, and its parents before.
@@ -31,9 +31,6 @@ pub fn forks() -> u64 {
     });
     FORKS.load(Ordering::Relaxed)
 }
-
-/// What is kept. Whoever locks this and a state locks this first.
-static KEPT: Kept<Held> = Kept::new();
 
 /// The memory, and what of it this process holds.
 pub struct Held {
@@ -58,8 +55,6 @@ enum Phase {
     Read,
     /// It has ended; the next one may have the memory once nothing is held.
     Kept,
-    /// The next one has the memory.
-    Passed,
     /// The memory goes back to the system, what is held as soon as it is released.
     Over,
 }
@@ -71,8 +66,8 @@ impl Held {
     /// As the system says.
     pub fn new() -> io::Result<Arc<Held>> {
         let forks = forks();
-        let file = match KEPT.take_if(|held| held.passes_on(forks)) {
-            Some(held) => held.file.clone(),
+        let file = match kept_memory::take_if(|file| file.memory().claim()) {
+            Some(file) => file,
             None => Arc::new(SharedFile::create()?),
         };
         file.memory().renew();
@@ -125,7 +120,16 @@ impl Held {
             Phase::Read => self.memory().release(region),
             // The last one takes all with it.
             Phase::Over if !state.regions.is_empty() => self.memory().forget(region.units()),
-            Phase::Kept | Phase::Passed | Phase::Over => {}
+            Phase::Kept => self.free(&state),
+            Phase::Over => {}
+        }
+    }
+
+    /// Lets the next stream have the memory once nothing is held. A child may still see what was
+    /// there at a fork.
+    fn free(&self, state: &State) {
+        if state.regions.is_empty() && self.forks == forks() {
+            self.memory().set_free();
         }
     }
 
@@ -134,8 +138,11 @@ impl Held {
         if self.memory().warm() == 0 {
             return;
         }
-        self.state().phase = Phase::Kept;
-        KEPT.put(self.clone());
+        let mut state = self.state();
+        state.phase = Phase::Kept;
+        self.free(&state);
+        drop(state);
+        READ.put(self.file.clone());
         self.in_background(Held::keep);
     }
 
@@ -154,31 +161,16 @@ impl Held {
         }
     }
 
-    /// Whether the next stream has the memory now. A child may still see what was there at a fork.
-    fn passes_on(&self, forks: u64) -> bool {
-        let mut state = self.state();
-        let is_free = state.phase == Phase::Kept && state.regions.is_empty();
-        if is_free && self.forks == forks {
-            state.phase = Phase::Passed;
-        }
-        state.phase == Phase::Passed
-    }
-
     /// Waits for the next stream.
     fn keep(self: &Arc<Held>) {
-        KEPT.await_end(self);
+        READ.await_end(&self.file);
         self.let_go();
     }
 
-    /// It is kept no longer, unless the next stream has it.
+    /// It is kept no longer; nothing is held of what the next stream has.
     fn let_go(self: &Arc<Held>) {
-        KEPT.remove(self);
-        let mut state = self.state();
-        if state.phase == Phase::Passed {
-            return;
-        }
-        state.phase = Phase::Over;
-        drop(state);
+        READ.remove(&self.file);
+        self.state().phase = Phase::Over;
         self.forget_gaps();
     }
 

@@ -37,8 +37,11 @@ const RELEASES: usize = TAKEN + LINE_WORDS;
 /// The word with the number of bytes from the beginning of the values whose pages are there.
 const WARM: usize = RELEASES + LINE_WORDS;
 
+/// The word that says whether the next stream may have the memory, and has it not yet.
+const FREE: usize = WARM + LINE_WORDS;
+
 /// Where the values begin: behind the words, on a page of its own.
-const VALUES: usize = ((WARM + LINE_WORDS) * size_of::<u64>()).next_multiple_of(1 << 16);
+const VALUES: usize = ((FREE + LINE_WORDS) * size_of::<u64>()).next_multiple_of(1 << 16);
 
 const BYTES: usize = VALUES + SHARED_BYTES as usize;
 
@@ -156,6 +159,17 @@ impl SharedMemory {
         self.release_words()[1].store(0, Ordering::Relaxed);
     }
 
+    /// Lets the next stream have the memory, between whichever processes: nobody writes to it any
+    /// more, and nothing points into it.
+    pub fn set_free(&self) {
+        self.word(FREE).store(1, Ordering::Release);
+    }
+
+    /// Whether the memory was free, and is now the caller's alone.
+    pub fn claim(&self) -> bool {
+        self.word(FREE).swap(0, Ordering::AcqRel) == 1
+    }
+
     /// Says that the pages of so many bytes are there, from the beginning of the values on.
     pub fn note_warm(&self, bytes: u64) {
         self.word(WARM).store(bytes, Ordering::Relaxed);
@@ -234,7 +248,7 @@ impl SharedMemory {
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {
-        assert!(at <= WARM, "word {at} is outside of the memory");
+        assert!(at <= FREE, "word {at} is outside of the memory");
         // SAFETY: the words are at the beginning of the mapping, which is that of a page, and live
         // as long as it; they are accessed by atomic operations only.
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().cast::<u64>().add(at)) }

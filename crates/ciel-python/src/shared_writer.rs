@@ -15,16 +15,13 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::kept_memory::Kept;
+use crate::kept_memory::{self, WRITTEN};
 use crate::meeting::{Guest, Listener, Name};
 use crate::shared_memory::{SharedFile, SharedMemory, in_background};
 
 /// Values for which a reader is looked for. One that has the pipe itself is there before so many
 /// more are in it than it holds; a stream that is stored has none.
 const LOOKS_MAX: u32 = 16;
-
-/// The memory of the last stream, mapped: its reader may use it for the next one, too.
-static MAPPED: Kept<SharedFile> = Kept::new();
 
 /// What has become of the memory.
 enum Sharing {
@@ -126,10 +123,10 @@ impl Drop for SharedWriter {
         if let Sharing::Shared(file) = std::mem::replace(&mut self.sharing, Sharing::Refused)
             && self.process == std::process::id()
         {
-            MAPPED.put(file.clone());
+            WRITTEN.put(file.clone());
             let its = file.clone();
-            if in_background(move || MAPPED.await_end(&its)).is_err() {
-                MAPPED.remove(&file);
+            if in_background(move || WRITTEN.await_end(&its)).is_err() {
+                WRITTEN.remove(&file);
             }
         }
     }
@@ -166,7 +163,7 @@ fn first(looks: u32, time: Duration) -> Duration {
 
 /// The memory of a file, which may be mapped already.
 fn mapped(file: OwnedFd) -> io::Result<Arc<SharedFile>> {
-    match MAPPED.take_if(|mapped| mapped.is_of(&file)) {
+    match kept_memory::take_if(|mapped| mapped.is_of(&file)) {
         Some(mapped) => Ok(mapped),
         None => Ok(Arc::new(SharedFile::open(file)?)),
     }

@@ -121,6 +121,21 @@ def test_memory_with_a_value_that_is_held_is_not_used_for_the_next(tmp_path: Pat
         os.close(ends.descriptor)
 
 
+def test_only_one_stream_has_the_memory_of_an_ended_one(tmp_path: Path) -> None:
+    """Both ends of the ended one have it, and each may be the reader of a further one."""
+    for turn in range(3):
+        ended = Ends(tmp_path / f"{turn}-ended")
+        assert ended.passed(part_of(0, LONG)) == part_of(0, LONG)
+        ended.reader.end()
+        del ended.writer
+        both = [Ends(tmp_path / f"{turn}-{number}") for number in (1, 2)]
+        kept = [ends.passed(part_of(number, LONG)) for number, ends in enumerate(both)]
+        assert kept == [part_of(0, LONG), part_of(1, LONG)]
+        assert memory_of(kept[0]) != memory_of(kept[1])
+        for ends in (ended, *both):
+            os.close(ends.descriptor)
+
+
 def child_of(look: Callable[[], bool]) -> Callable[[], int]:
     """Forks; what is returned lets the child look, and returns its status."""
     wait, go = os.pipe()

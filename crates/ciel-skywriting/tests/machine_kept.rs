@@ -510,6 +510,25 @@ fn strand_does_not_wait_for_a_chain_that_it_does_not_need_yet() {
     assert_eq!(host.spawned, 3_002);
 }
 
+/// One of them could run while the strand waits for the first function of the other.
+#[test]
+fn two_chains_behind_tasks_become_tasks_too() {
+    let source = format!(
+        "{ADD} function link(a, b) {{ return *a + b; }}
+         first = spawn(add, [0, 0]); second = spawn(add, [1, 1]);
+         for (n in range(20)) {{ first = spawn(link, [first, 1]); }}
+         for (n in range(20)) {{ second = spawn(link, [second, 1]); }}
+         return [*first, *second];"
+    );
+    let (mut machine, mut host) = with_the_first_as_a_task(&source);
+    while host.spawned < 2 {
+        assert_eq!(machine.run(&mut host, 1), Step::Preempted);
+        machine.promote_oldest(&mut host, 1);
+    }
+    while machine.run(&mut host, 1_000) == Step::Preempted {}
+    assert_eq!(machine.run(&mut host, 1_000), Step::NeedsHost);
+}
+
 /// Behind a chain stands another one, which a second thread could run.
 #[test]
 fn second_chain_behind_a_long_one_is_found_when_all_is_looked_at() {

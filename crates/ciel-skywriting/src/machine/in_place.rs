@@ -9,7 +9,6 @@ use super::collector::{OBJECT_BYTES, besides};
 use super::failure::Pause;
 use super::graph::{self, copy};
 use super::kept::{Child, Kept, Slot};
-use super::parallel::Parallel;
 use super::reached::Reached;
 use super::{Machine, Role, Step};
 use crate::code::Code;
@@ -193,13 +192,13 @@ impl Machine {
     }
 
     /// Begins the oldest pending child of the strand that runs; says whether there is one. If it
-    /// would wait for a task, and each of many others for it, the strand waits for the task.
+    /// would wait for a task, and each of many others for one before it, the strand waits instead.
     pub(super) fn begin_oldest(&mut self, code: &Code) -> Result<bool, Pause> {
         let Some((number, child)) = self.kept.pending(self.strand().oldest as usize) else {
             return Ok(false);
         };
         let on = self.awaited_by(number, child);
-        if !on.is_empty() && self.parallel(true) == Parallel::Row {
+        if !on.is_empty() && self.awaits_as_a_row() {
             return Err(Pause::Blocked(on));
         }
         let height = self.stack.len();

@@ -44,7 +44,7 @@ struct Levels {
     by_number: FxHashMap<usize, u32>,
     /// Children that were added.
     count: u32,
-    /// Those that could begin, the one that runs in place among them.
+    /// Those that could begin.
     ready: u32,
     highest: u32,
 }
@@ -63,20 +63,26 @@ impl Levels {
         self.by_number.get(&number).copied().unwrap_or(LOWEST)
     }
 
-    /// What they allow, and whether one runs in place beside them.
-    fn parallel(&self, runs: bool) -> Parallel {
-        let running = u32::from(runs);
+    /// Whether so many that run and these have one and a half on each level, on average.
+    fn is_wide(&self, running: u32) -> bool {
+        2 * (self.count + running) >= 3 * self.highest.max(running)
+    }
+
+    /// What they allow, beside so many that run in place.
+    fn parallel(&self, running: u32) -> Parallel {
         let ready = self.ready + running;
-        let highest = self.highest.max(running);
-        // One and a half on each level, on average.
-        let is_wide = 2 * (self.count + running) >= 3 * highest;
         match self.count {
-            _ if ready > 1 && is_wide => Parallel::Children,
+            _ if ready > 1 && self.is_wide(running) => Parallel::Children,
             ROW_MIN.. if ready > 1 => Parallel::Nothing,
             ROW_MIN.. => Parallel::Row,
-            1.. if !runs && ready > 0 => Parallel::Strand,
+            1.. if running == 0 && ready > 0 => Parallel::Strand,
             _ => Parallel::Nothing,
         }
+    }
+
+    /// Whether they are a row, and the first of them could not begin.
+    fn is_stopped_row(&self) -> bool {
+        self.count >= ROW_MIN && self.ready == 0 && !self.is_wide(0)
     }
 }
 
@@ -84,6 +90,16 @@ impl Machine {
     /// What another thread would be worth to it. It looks at a few of the kept children, or, which
     /// takes some tenth of a microsecond for each, at `all` of them.
     pub fn parallel(&self, all: bool) -> Parallel {
+        let runs = self.is_in_place() || self.detached.is_some();
+        self.levels(all).parallel(u32::from(runs))
+    }
+
+    /// Whether each of many pending children needs one before it, and the first of them a task.
+    pub(super) fn awaits_as_a_row(&self) -> bool {
+        self.levels(true).is_stopped_row()
+    }
+
+    fn levels(&self, all: bool) -> Levels {
         let (slots, most) = if all {
             (usize::MAX, usize::MAX)
         } else {
@@ -96,7 +112,7 @@ impl Machine {
         for (number, _) in pending.take(most) {
             levels.add(number, self.level_below(number, &levels));
         }
-        levels.parallel(self.is_in_place() || self.detached.is_some())
+        levels
     }
 
     /// The highest level of what a pending child was given and nobody has given yet; nothing if it

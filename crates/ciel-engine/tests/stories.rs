@@ -7,6 +7,8 @@ mod children;
 mod house;
 mod room;
 
+use std::ops::RangeInclusive;
+
 use ciel_engine::{Alive, Caller, Event};
 use ciel_graph as graph;
 use ciel_model::{ActionKey, Form, Handle, Value};
@@ -41,6 +43,26 @@ fn chain_of_quick_tasks_is_prefetched_and_followed() {
     assert_eq!(house.exit(2, Some(3)), "begin 3");
     assert_eq!(house.exit(3, Some(4)), "begin 4");
     assert_eq!(house.exit(4, None), "");
+}
+
+#[test]
+fn worker_receives_no_more_starts_while_it_has_enough() {
+    // It received one with each task that ended, for which home and site took as long as for many.
+    let mut house = House::with_worker(1);
+    for _ in 0..100 {
+        assert_eq!(house.spawn(pooled(&[])), "");
+    }
+    assert_eq!(house.exit(1, None), begin_ahead(2, 3..=34));
+    for task in 2..=16 {
+        let next = format!("begin {}", task + 1);
+        assert_eq!(house.exit(task, Some(task + 1)), next);
+    }
+    assert_eq!(house.exit(17, Some(18)), begin_ahead(18, 35..=50));
+}
+
+fn begin_ahead(task: u64, ahead: RangeInclusive<u64>) -> String {
+    let ahead: Vec<String> = ahead.map(|task| task.to_string()).collect();
+    format!("begin {task} ahead {}", ahead.join(" "))
 }
 
 #[test]

@@ -18,6 +18,10 @@ use crate::message::{STARTS_MAX, ToHome};
 /// worth it, and they are to begin in the order that the node chooses.
 const QUICK_US_MAX: Micros = 1000;
 
+/// A worker with more starts than these receives no others yet: many at once cost little more than
+/// one.
+const STARTS_ENOUGH: usize = STARTS_MAX / 2;
+
 impl Site {
     pub(super) fn on_retired(&mut self, worker: WorkerKey) {
         if let Some(line) = self.lines.get_mut(&worker) {
@@ -107,6 +111,9 @@ impl Site {
     /// are to have their turn in serial order.
     fn ask_behind(&mut self, call: &mut Call<'_>, worker: WorkerKey, behind: AttemptKey) -> bool {
         let line = &self.lines[&worker];
+        if line.starts.len() > STARTS_ENOUGH {
+            return false;
+        }
         let room = (STARTS_MAX - line.starts.len()).min(self.node.share());
         let lent: Vec<AttemptKey> = (0..room).map_while(|_| self.node.lend(behind)).collect();
         let is_free = self.node.queued() == 0 && !self.node.is_serial() && !self.job_ended;

@@ -459,7 +459,10 @@ impl Keeper<'_> {
     }
 
     fn expect_batch(&mut self) {
-        self.batch.expect(Instant::now());
+        // The clock is read for the first only.
+        if self.batch.due().is_none() {
+            self.batch.expect(Instant::now());
+        }
     }
 
     fn keep_batch(&mut self) {

@@ -145,7 +145,7 @@ impl Received {
 }
 
 /// What tasks have in common that start in a worker.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     what: Arc<str>,
     options: Arc<Options>,
@@ -153,15 +153,37 @@ struct Key {
     purity: Purity,
 }
 
+impl Key {
+    /// Whether that is in common with the task; where both share it, that is seen at once.
+    fn is_of(&self, task: &Task) -> bool {
+        self.what == task.what
+            && self.options == task.options
+            && self.outputs == task.outputs
+            && self.purity == task.purity
+    }
+}
+
 /// The definitions that a worker has of the engine.
 #[derive(Default)]
 pub(crate) struct Sent {
     ids: FxHashMap<Key, u32>,
+    /// That of the latest task: most tasks are like the one before.
+    last: Option<(Key, u32)>,
 }
 
 impl Sent {
     /// The id of a task's definition, and the definition if the worker does not have it.
     pub(crate) fn id_of(&mut self, task: &Task) -> (u32, Option<Define>) {
+        let last = self.last.as_ref().filter(|(key, _)| key.is_of(task));
+        if let Some((_, id)) = last {
+            return (*id, None);
+        }
+        let (key, id, define) = self.find(task);
+        self.last = Some((key, id));
+        (id, define)
+    }
+
+    fn find(&mut self, task: &Task) -> (Key, u32, Option<Define>) {
         let key = Key {
             what: task.what.clone(),
             options: task.options.clone(),
@@ -169,7 +191,7 @@ impl Sent {
             purity: task.purity,
         };
         if let Some(id) = self.ids.get(&key) {
-            return (*id, None);
+            return (key, *id, None);
         }
         if self.ids.len() >= DEFINITIONS_MAX as usize {
             self.ids.clear();
@@ -182,8 +204,8 @@ impl Sent {
             options: Some(options_sent(&task.options, task.purity)),
             ..Define::default()
         };
-        self.ids.insert(key, id);
-        (id, Some(define))
+        self.ids.insert(key.clone(), id);
+        (key, id, Some(define))
     }
 }
 

@@ -28,13 +28,19 @@ pub enum OutputError {
 #[derive(Clone, Debug)]
 pub(super) struct Outputs {
     count: u32,
-    /// None before the first.
-    given: Option<Box<FxHashSet<u32>>>,
+    /// Of the first outputs, which are all that most tasks have, one bit each.
+    first: u32,
+    /// The others; none before the first of them.
+    rest: Option<Box<FxHashSet<u32>>>,
 }
 
 impl Outputs {
     pub(super) fn new(count: u32) -> Outputs {
-        Outputs { count, given: None }
+        Outputs {
+            count,
+            first: 0,
+            rest: None,
+        }
     }
 
     pub(super) fn may_give(&self, output: u32) -> Result<(), OutputError> {
@@ -48,16 +54,42 @@ impl Outputs {
 
     pub(super) fn give(&mut self, output: u32) -> Result<(), OutputError> {
         self.may_give(output)?;
-        self.given.get_or_insert_default().insert(output);
+        match 1u32.checked_shl(output) {
+            Some(bit) => self.first |= bit,
+            None => drop(self.rest.get_or_insert_default().insert(output)),
+        }
         Ok(())
     }
 
     pub(super) fn any_given(&self) -> bool {
-        self.given.is_some()
+        self.first != 0 || self.rest.is_some()
     }
 
     fn has_given(&self, output: u32) -> bool {
-        let given = self.given.as_ref();
-        given.is_some_and(|given| given.contains(&output))
+        let rest = self.rest.as_ref();
+        match 1u32.checked_shl(output) {
+            Some(bit) => self.first & bit != 0,
+            None => rest.is_some_and(|rest| rest.contains(&output)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_output_is_given_once_whatever_its_number() {
+        let mut outputs = Outputs::new(100);
+        assert!(!outputs.any_given());
+        for output in (0..100).rev() {
+            assert_eq!(outputs.may_give(output), Ok(()));
+            assert_eq!(outputs.give(output), Ok(()));
+            assert!(outputs.any_given());
+            assert_eq!(outputs.give(output), Err(OutputError::Twice { output }));
+        }
+        let (output, count) = (100, 100);
+        let unknown = Err(OutputError::Unknown { output, count });
+        assert_eq!(outputs.give(output), unknown);
     }
 }

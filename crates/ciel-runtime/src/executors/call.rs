@@ -27,7 +27,13 @@ pub(crate) struct Call {
 impl Call {
     /// That of a task whose payload has no code in it; arguments have names if it is JSON.
     pub(crate) fn plain(descriptor: &Descriptor) -> Call {
-        let arguments: Option<Value> = serde_json::from_slice(&descriptor.payload).ok();
+        let payload: &[u8] = &descriptor.payload;
+        // Nothing else has members, and to find that a pickle is no JSON takes an error.
+        let is_object = payload.trim_ascii_start().first() == Some(&b'{');
+        let arguments: Option<Value> = match is_object {
+            true => serde_json::from_slice(payload).ok(),
+            false => None,
+        };
         Call {
             functions: match descriptor.reached.digest() {
                 Some(_) => descriptor.reached.clone(),

@@ -2,7 +2,7 @@
 //!
 //! It counts nothing: the store does, where it handles the bytes. Read next: `largest`.
 
-use ciel_store::{Counts, Kind};
+use ciel_store::{Counts, Kind, Place};
 use ciel_view::records::{LargeRecord, StoreRecord, TrafficRecord};
 
 use crate::engine::Engine;
@@ -47,10 +47,15 @@ fn of(counts: &Counts, kind: Kind) -> Option<TrafficRecord> {
 }
 
 fn large(engine: &Engine, one: &Large) -> LargeRecord {
+    let location = engine.objects.location(one.name);
+    let mut folders = engine.folder.objects_paths().into_iter();
+    let disk = folders.next().expect("every run has one on the disk");
+    let is_on_disk = |place: &Place| matches!(place, Place::File(path) if path.starts_with(&disk));
     LargeRecord {
         object: one.name.to_string(),
         task: one.maker.clone(),
         bytes: one.length,
-        present: engine.objects.location(one.name).is_some(),
+        present: location.is_some(),
+        in_memory: location.is_some_and(|location| !is_on_disk(&location.place)),
     }
 }

@@ -143,7 +143,7 @@ pub struct TrafficRecord {
     pub made_bytes: u64,
     /// Bytes of them that have gone.
     pub released_bytes: u64,
-    /// Bytes that are on the disk.
+    /// Bytes that are on the disk or in memory.
     pub present_bytes: u64,
 }
 
@@ -156,8 +156,11 @@ pub struct LargeRecord {
     pub task: String,
     /// Its length.
     pub bytes: u64,
-    /// Whether it is on the disk.
+    /// Whether it was not released.
     pub present: bool,
+    /// Whether it is in memory; on the disk otherwise, while it is present.
+    #[serde(default)]
+    pub in_memory: bool,
 }
 
 /// How many tasks there were.

@@ -137,6 +137,12 @@ def test_session_can_have_its_values_on_the_disk(tmp_path: Path) -> None:
             ciel.run(sum, [1, 2], **{name: amount})  # type: ignore[arg-type]
 
 
+def large_in_memory(folder: Path) -> list[str]:
+    """The tasks that made the large values which a live run has in memory."""
+    shown = jobs.command(folder, "ps", "--store", "--json").lines[0]
+    return [large["task"] for large in json.loads(shown)["store"]["largest"] if large["in_memory"]]
+
+
 def test_store_shows_what_is_in_memory_and_the_end_says_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
     text = JOB.replace("KEEP", "False") + """
@@ -148,6 +154,9 @@ def main():
     until(lambda: (tmp_path / "waits").exists() or live.poll() is not None)
     store = json.loads(jobs.command(tmp_path, "ps", "--store", "--json").lines[0])["store"]
     assert store["memory_limit_bytes"] == 5 << 20
+    until(lambda: len(large_in_memory(tmp_path)) == 1)
+    live_shown = jobs.command(tmp_path, "ps", "--store").printed.decode()
+    assert " on disk and in memory\n" in live_shown and "MiB  in memory\n" in live_shown
     (tmp_path / "gate").write_text("go")
     ended = jobs.end_of(live)
     last = [json.loads(line) for line in ended.talk.splitlines()][-1]["store"]

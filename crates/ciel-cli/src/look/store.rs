@@ -18,7 +18,11 @@ pub(super) fn lines(run: &RunView, paint: Paint) -> String {
         );
     };
     let mut text = format!("  objects: {}\n", amounts(store));
-    let kinds = store.kinds.iter().map(kind_row);
+    let place = match store.memory_bytes {
+        0 => "on disk",
+        _ => "on disk and in memory",
+    };
+    let kinds = store.kinds.iter().map(|kind| kind_row(kind, place));
     let largest = store.largest.iter().map(large_row);
     let tables: [Vec<Vec<String>>; 2] = [kinds.collect(), largest.collect()];
     for line in tables.iter().flat_map(|rows| columns(rows, "    ")) {
@@ -27,18 +31,19 @@ pub(super) fn lines(run: &RunView, paint: Paint) -> String {
     text
 }
 
-fn kind_row(kind: &TrafficRecord) -> Vec<String> {
+fn kind_row(kind: &TrafficRecord, place: &str) -> Vec<String> {
     vec![
         kind.kind.clone(),
         format!("{} made", size(kind.made_bytes)),
-        format!("{} on disk", size(kind.present_bytes)),
+        format!("{} {place}", size(kind.present_bytes)),
     ]
 }
 
 fn large_row(large: &LargeRecord) -> Vec<String> {
-    let place = match large.present {
-        true => "on disk",
-        false => "released",
+    let place = match (large.present, large.in_memory) {
+        (true, false) => "on disk",
+        (true, true) => "in memory",
+        (false, _) => "released",
     };
     vec![large.task.clone(), size(large.bytes), place.to_string()]
 }

@@ -17,7 +17,9 @@ PENDING = 1_000
 
 @ciel.task
 def nothing(number: int) -> int:
-    """A task that costs no more than being a task."""
+    """A task that costs no more than being a task. It might print, so no call runs early."""
+    if number < 0:
+        print(number)
     return number
 
 

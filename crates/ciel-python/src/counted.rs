@@ -71,6 +71,8 @@ pub struct Counted {
     pub is_root: bool,
     /// What a root has sent last: the handle of its result, its task, and when.
     sent: Option<(u32, Py<PyAny>, Instant)>,
+    /// Calls of that task that it has sent one after the other.
+    pub in_a_row: u32,
     /// Where on Python's stack its code may call children, if that is known: see `stack.rs`.
     pub room: Option<Range<usize>>,
     /// Its output, and its other output, that is not sent yet.
@@ -100,6 +102,7 @@ impl Counted {
             scopes: None,
             is_root: false,
             sent: None,
+            in_a_row: 0,
             room: None,
             unsent: [None, None],
         }
@@ -203,6 +206,11 @@ impl Counted {
     /// It has sent a call of that task, whose result gets that handle.
     pub fn note_sent(&mut self, handle: u32, task: Py<PyAny>) {
         if self.is_root {
+            let is_same = self
+                .sent
+                .as_ref()
+                .is_some_and(|(_, last, _)| last.is(&task));
+            self.in_a_row = if is_same { self.in_a_row + 1 } else { 1 };
             self.sent = Some((handle, task, Instant::now()));
         }
     }

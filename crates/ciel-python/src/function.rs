@@ -33,6 +33,9 @@ pub struct Function {
     /// Whether its calls may run in place of a root; `None` before anybody has measured one.
     #[pyo3(get, set)]
     pub suits_root: Option<bool>,
+    /// Whether its calls may run before anybody asks for them; `None` before a look at its code.
+    #[pyo3(get, set)]
+    pub runs_early: Option<bool>,
 }
 
 /// What a plain call needs.
@@ -76,6 +79,7 @@ impl Function {
         Function {
             known: None,
             suits_root: None,
+            runs_early: None,
         }
     }
 

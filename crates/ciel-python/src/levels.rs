@@ -15,7 +15,7 @@ use ciel_protocol::wire::{
 /// Bytes of calls that are spawned by one message, at most, unless one call alone has more.
 const RANGE_BYTES_MAX: usize = 64 << 10;
 
-/// Children that a strand keeps, at most: with more of them, all become tasks.
+/// Children that a strand keeps, at most: with more of them, the oldest run, or all become tasks.
 pub const KEPT_MAX: usize = 1024;
 
 /// Beats until a worker claims a core again, after it has made a strand wait for one.
@@ -106,7 +106,7 @@ struct Level {
     inside: Option<Inside>,
     /// Children that ended in place since the last beat, and those between the two before it.
     ended: [u32; 2],
-    ahead: Option<Ahead>,
+    ahead: Option<Box<Ahead>>,
 }
 
 /// Children that are called one after the other by their parent, before it asks for them. They have
@@ -119,6 +119,16 @@ struct Ahead {
     removed: usize,
     /// Beats since the first one began.
     beats: u32,
+    /// Handles of those that have ended here and are tasks.
+    tasks: Vec<u32>,
+}
+
+/// Children that were called ahead, and have ended.
+pub struct Called {
+    /// The calls of those that are no tasks, whose memory can be used again.
+    pub payloads: Vec<Vec<u8>>,
+    /// Handles of those that are tasks.
+    pub tasks: Vec<u32>,
 }
 
 /// What runs in place of a strand.
@@ -211,25 +221,25 @@ impl Levels {
     pub fn begin_ahead(&mut self, tag: u32, handles: Vec<u32>) {
         let is_known = tag == 0 || self.is_task(tag);
         if let Some(level) = self.levels.back_mut().filter(|_| is_known) {
-            level.ahead = Some(Ahead {
+            level.ahead = Some(Box::new(Ahead {
                 handles,
                 removed: 0,
                 beats: 0,
-            });
+                tasks: Vec::new(),
+            }));
         }
     }
 
-    /// The innermost strand calls no more of its children ahead: that many have ended. The calls of
-    /// those that are no tasks, whose memory can be used again.
-    pub fn end_ahead(&mut self, count: usize) -> Vec<Vec<u8>> {
-        let level = self.levels.back_mut();
-        match level.and_then(|level| Some((level.ahead.take()?, level))) {
-            Some((mut ahead, level)) => {
-                let ended = level.remove_called(&mut ahead, count);
-                self.note_called(ended)
-            }
-            None => Vec::new(),
-        }
+    /// The innermost strand calls no more of its children ahead: that many have ended. `None` if it
+    /// was cancelled.
+    pub fn end_ahead(&mut self, count: usize) -> Option<Called> {
+        let level = self.levels.back_mut()?;
+        let mut ahead = level.ahead.take()?;
+        let ended = level.remove_called(&mut ahead, count);
+        Some(Called {
+            payloads: self.note_called(ended),
+            tasks: ahead.tasks,
+        })
     }
 
     /// That many of the children that the outermost strand calls ahead have ended: these need not
@@ -422,8 +432,13 @@ impl Level {
 
     /// Removes those of the first `count` children called ahead that are no tasks: they have ended.
     fn remove_called(&mut self, ahead: &mut Ahead, count: usize) -> Vec<Child> {
-        let called = ahead.handles.iter().take(count).skip(ahead.removed);
-        let ended = called.filter_map(|handle| self.remove(*handle)).collect();
+        let mut ended = Vec::new();
+        for handle in ahead.handles.iter().take(count).skip(ahead.removed) {
+            match self.remove(*handle) {
+                Some(child) => ended.push(child),
+                None => ahead.tasks.push(*handle),
+            }
+        }
         ahead.removed = ahead.removed.max(count);
         ended
     }

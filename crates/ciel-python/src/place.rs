@@ -17,7 +17,8 @@ use pyo3::types::{PyBool, PyTuple};
 
 use crate::future_state::FutureState;
 use crate::stack::{
-    Ahead, advance, begin, begin_ahead, begin_task, end, end_ahead, end_task, note_base, step,
+    Ahead, advance, advance_early, begin, begin_ahead, begin_early, begin_task, early_task, end,
+    end_ahead, end_early, end_task, note_base, step,
 };
 
 /// Adds the functions to the module.
@@ -31,6 +32,10 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(module, c"begin_ahead", begin_ahead_from)?;
     add(module, c"advance", advance_from)?;
     add(module, c"end_ahead", end_ahead_from)?;
+    add(module, c"early_task", early_task_from)?;
+    add(module, c"begin_early", begin_early_from)?;
+    add(module, c"advance_early", advance_early_from)?;
+    add(module, c"end_early", end_early_from)?;
     add(module, c"begin_task", begin_task_from)?;
     add(module, c"end_task", end_task_from)?;
     add(module, c"note_base", note_base_from)?;
@@ -166,6 +171,56 @@ unsafe fn of_ahead<'py>(
         (Bound::from_borrowed_ptr(py, *args), second)
     };
     Ok((first.cast_into::<Ahead>()?, second))
+}
+
+/// `early_task()`; see `stack::early_task`.
+unsafe extern "C" fn early_task_from(
+    _module: *mut ffi::PyObject,
+    _args: *mut *mut ffi::PyObject,
+    _count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| given(py, Ok(early_task(py).map(|task| task.into_bound(py)))))
+}
+
+/// `begin_early(newest)`; see `stack::begin_early`.
+unsafe extern "C" fn begin_early_from(
+    _module: *mut ffi::PyObject,
+    args: *mut *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        // SAFETY: Python calls this in an attached thread.
+        let newest = unsafe { only(py, args, count) };
+        given(
+            py,
+            newest.and_then(|newest| begin_early(&newest, args.addr())),
+        )
+    })
+}
+
+/// `advance_early(value)`; see `stack::advance_early`.
+unsafe extern "C" fn advance_early_from(
+    _module: *mut ffi::PyObject,
+    args: *mut *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls this in an attached thread.
+    let py = unsafe { Python::assume_attached() };
+    // SAFETY: as above.
+    let next = unsafe { only(py, args, count) }.map(advance_early);
+    given(py, next)
+}
+
+/// `end_early()`; see `stack::end_early`.
+unsafe extern "C" fn end_early_from(
+    _module: *mut ffi::PyObject,
+    _args: *mut *mut ffi::PyObject,
+    _count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        let count = end_early(py).into_pyobject(py);
+        given(py, count.map(Some).map_err(PyErr::from))
+    })
 }
 
 /// `begin_task(switch)`; see `stack::begin_task`.

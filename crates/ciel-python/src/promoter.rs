@@ -18,7 +18,7 @@ use crate::connection::Connection;
 use crate::definitions::Definition;
 use crate::durations::duration;
 use crate::idle::MappedIdleCores;
-use crate::levels::{Child, KEPT_MAX, Levels};
+use crate::levels::{Called, Child, KEPT_MAX, Levels};
 use crate::long_turns::Ends;
 use crate::names::name_of;
 
@@ -49,6 +49,8 @@ struct Shared {
     /// `None` where the engine names no such file: then there may always be one.
     idle_cores: Option<MappedIdleCores>,
     period: Duration,
+    /// Children that a strand keeps, at most.
+    kept_max: usize,
     /// Heartbeats so far.
     beats: AtomicU64,
     /// Children that have ended, of those that are called ahead.
@@ -77,16 +79,18 @@ enum Thread {
 #[pymethods]
 impl Promoter {
     /// Nothing is kept yet. `idle_path` is the file in which the engine says whether a core is
-    /// idle; without it children become tasks at every heartbeat. `beat_s` is in seconds.
+    /// idle; without it children become tasks at every heartbeat. `beat_s` is in seconds; a strand
+    /// keeps `kept_max` children at most.
     ///
     /// Raises OSError if the file cannot be mapped, ValueError for a time that is negative or not
     /// finite.
     #[new]
-    #[pyo3(signature = (connection, idle_path = None, *, beat_s = BEAT_S))]
+    #[pyo3(signature = (connection, idle_path = None, *, beat_s = BEAT_S, kept_max = KEPT_MAX))]
     fn new(
         connection: Bound<'_, Connection>,
         idle_path: Option<PathBuf>,
         beat_s: f64,
+        kept_max: usize,
     ) -> PyResult<Promoter> {
         let idle_cores = idle_path
             .map(|path| MappedIdleCores::open(&path))
@@ -95,6 +99,7 @@ impl Promoter {
             ends: connection.get().ends().clone(),
             idle_cores,
             period: duration(beat_s)?,
+            kept_max,
             beats: AtomicU64::new(0),
             called: AtomicUsize::new(0),
             kept: Mutex::new(Kept {
@@ -202,10 +207,14 @@ impl Promoter {
         self.shared.ends.socket.is_laid_down()
     }
 
-    /// Whether the strand that has its turn keeps as many children as it may.
-    pub fn is_full(&self) -> bool {
-        self.kept()
-            .is_none_or(|kept| kept.levels.count() >= KEPT_MAX)
+    /// Children that a strand keeps, at most.
+    pub fn kept_max(&self) -> usize {
+        self.shared.kept_max
+    }
+
+    /// Children that the strand that has its turn keeps.
+    pub fn count(&self) -> usize {
+        self.kept().map_or(0, |kept| kept.levels.count())
     }
 
     /// As `keep`.
@@ -215,7 +224,7 @@ impl Promoter {
         };
         let count = kept.levels.keep(tag, child);
         self.shared.rouse(&mut kept);
-        count < KEPT_MAX
+        count < self.shared.kept_max
     }
 
     /// As `keep`, if the strand keeps fewer children than it may; false if not.
@@ -223,7 +232,7 @@ impl Promoter {
         let Some(mut kept) = self.kept() else {
             return false;
         };
-        let has_room = kept.levels.count() < KEPT_MAX;
+        let has_room = kept.levels.count() < self.shared.kept_max;
         if has_room {
             kept.levels.keep(tag, child);
             self.shared.rouse(&mut kept);
@@ -250,17 +259,15 @@ impl Promoter {
         self.shared.called.store(count, Ordering::Relaxed);
     }
 
-    /// The strand that has its turn calls no more of them, that many have ended; the calls of those
-    /// that are no tasks.
-    pub fn end_ahead(&self, count: usize) -> Vec<Vec<u8>> {
-        let Some(mut kept) = self.kept() else {
-            return Vec::new();
-        };
-        let payloads = kept.levels.end_ahead(count);
+    /// The strand that has its turn calls no more of them, that many have ended; `None` if it was
+    /// cancelled.
+    pub fn end_ahead(&self, count: usize) -> Option<Called> {
+        let mut kept = self.kept()?;
+        let called = kept.levels.end_ahead(count);
         if kept.claim.cores() > 0 && self.shared.is_due(&mut kept) {
             self.shared.promote(&mut kept);
         }
-        payloads
+        called
     }
 
     /// As `enter`.

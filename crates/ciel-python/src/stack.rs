@@ -10,6 +10,7 @@
 mod ahead;
 mod calls;
 mod contexts;
+mod early;
 mod spawning;
 mod standing;
 mod tasks;
@@ -19,12 +20,13 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ciel_model::Name;
-use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
 use self::contexts::ContextsOf;
+use self::early::Row;
+use self::spawning::constructor_of;
 use self::standing::strand_at;
 use self::tasks::{Started, Tasks};
 use crate::counted::Counted;
@@ -52,6 +54,7 @@ const SPARE_MAX: usize = 256;
 
 pub(crate) use self::ahead::{advance, begin_ahead, end_ahead, step};
 pub(crate) use self::calls::Ahead;
+pub(crate) use self::early::{advance_early, begin_early, early_task, end_early};
 pub(crate) use self::spawning::spawn;
 pub(crate) use self::standing::stand_all;
 pub(crate) use self::tasks::{begin_task, end_task};
@@ -70,6 +73,10 @@ pub struct Stack {
     pub(crate) promoter: Py<Promoter>,
     /// Makes the strand of a child that has begun here.
     stand: Py<PyAny>,
+    /// Says which calls run before they are asked for.
+    early: Py<PyAny>,
+    /// Children that a strand keeps, at most.
+    kept_max: usize,
     /// The class of futures, its constructor, and arguments for that.
     future: Py<PyType>,
     make: ffi::newfunc,
@@ -99,8 +106,10 @@ struct Level {
     is_called: bool,
     /// Where on Python's stack code of the greenlet may call children, if that is known.
     room: Option<Range<usize>>,
-    /// Children that it has kept.
+    /// Children that it keeps, at most: it has kept so many since they were counted.
     kept: usize,
+    /// Those that may run before they are asked for.
+    row: Option<Box<Row>>,
     /// The seed of the strand below it, and the future of its result.
     below: Option<(Digits, Py<FutureState>)>,
 }
@@ -120,15 +129,17 @@ impl Stack {
     /// The stack of this thread, without a strand. `stand` makes a strand of a child that has begun
     /// here, and receives: its parent, the parent's switch, whether the child was called there, the
     /// task, its arguments, its action and handle, its counts of actions and handles, handles of
-    /// futures that are gone, seconds since it began. `future` is the class of futures, `idle` has
-    /// switches to greenlets without work; `calls` is whether children may be called by the code
-    /// that asks for them, where that lies little above the beginning of its greenlet.
+    /// futures that are gone, seconds since it began. `early` is the module `_early`, `future` the
+    /// class of futures, `idle` has switches to greenlets without work; `calls` is whether children
+    /// may be called by the code that asks for them, where that lies little above the beginning of
+    /// its greenlet.
     #[expect(clippy::too_many_arguments)]
     #[new]
     fn new(
         py: Python<'_>,
         promoter: Py<Promoter>,
         stand: Py<PyAny>,
+        early: Py<PyAny>,
         future: Py<PyType>,
         idle: Py<PyList>,
         captured: Bound<'_, PyAny>,
@@ -138,8 +149,10 @@ impl Stack {
         let outside = Outside::new(captured, state)?;
         let make = constructor_of(future.bind(py))?;
         let stack = Stack {
+            kept_max: promoter.get().kept_max(),
             promoter,
             stand,
+            early,
             future,
             make,
             nothing: PyTuple::empty(py).unbind(),
@@ -173,6 +186,7 @@ impl Stack {
             switch,
             is_called: false,
             kept: 0,
+            row: None,
             below: None,
         });
         let before = {
@@ -215,6 +229,7 @@ impl Stack {
             is_called: false,
             room: None,
             kept: 0,
+            row: None,
             below: None,
         });
     }
@@ -328,6 +343,12 @@ impl Stack {
         }
     }
 
+    fn spare_all(&mut self, payloads: Vec<Vec<u8>>) {
+        for payload in payloads {
+            self.spare(payload);
+        }
+    }
+
     /// Whether the innermost strand is the owner of a future.
     fn owns(&self, py: Python<'_>, owner: &Owner) -> bool {
         let Some(level) = self.levels.last() else {
@@ -381,7 +402,8 @@ impl Stack {
 /// at that place of Python's stack. Gives the function that is to be called by the code that asks,
 /// and its arguments. If they have names, or it is not to be called there, there are none; in place
 /// of the function are the switch to a greenlet, if there is one, the function, its arguments, and
-/// those that have names. `None` if all that is Python's to do.
+/// those that have names. If the value is known, it alone is there. `None` if all that is
+/// Python's to do.
 ///
 /// # Errors
 /// Those of Python.
@@ -395,8 +417,13 @@ pub(crate) fn begin<'py>(
     };
     let mut stack = stack.borrow_mut();
     let state = future.borrow();
-    let State::Plain(call) = &state.state else {
-        return Ok(None);
+    let call = match &state.state {
+        State::Plain(call) if !call.has_run() => call,
+        State::Plain(_) | State::Ended(_) => {
+            drop(state);
+            return stack.known_value(future);
+        }
+        State::Known(_) | State::Kept(_) => return Ok(None),
     };
     let may_wait = FREEZING.load(Ordering::Relaxed) == 0 && !stack.outside.has_event_loop(py);
     if !may_wait || !stack.is_quiet(py) || !stack.owns(py, &state.owner) {
@@ -495,6 +522,7 @@ impl Stack {
             is_called,
             room,
             kept: 0,
+            row: None,
             below: Some((Digits::told(), future.clone().unbind())),
         });
         Digits::of(seed_of_name(name)).tell();
@@ -568,20 +596,5 @@ impl Stack {
             inside.borrow_mut().rest(py);
             self.rested.push(inside.unbind());
         }
-    }
-}
-
-/// The constructor of a class of futures.
-fn constructor_of(class: &Bound<'_, PyType>) -> PyResult<ffi::newfunc> {
-    if !class.is_subclass_of::<FutureState>()? {
-        return Err(PyTypeError::new_err("that is no class of futures"));
-    }
-    // SAFETY: it is a class that was made at run time, so it has slots, and the one of this number
-    // has this type; it inherits one.
-    unsafe {
-        let slot = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_new);
-        Ok(std::mem::transmute::<*mut std::ffi::c_void, ffi::newfunc>(
-            slot,
-        ))
     }
 }

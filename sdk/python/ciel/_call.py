@@ -11,7 +11,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from ciel import _native
 from ciel._arrow import BatchWriter, is_batch
@@ -19,6 +19,9 @@ from ciel._future import Future
 from ciel._options import Options
 from ciel._output import written
 from ciel._task_streams import Stream
+
+if TYPE_CHECKING:
+    from ciel._short_calls import Trials
 
 MANY, YIELDS, JOINED = 16, 64, 128
 """How a function gives its outputs: several of them, values one by one, pieces of bytes.
@@ -44,6 +47,7 @@ class TaskFunction(_native.Function, Definition):
     definitions: dict[str, Any]
     gives: int
     copied: Any
+    trials: Trials | None
     _keeps: frozenset[str | int] | None
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
@@ -56,6 +60,7 @@ class TaskFunction(_native.Function, Definition):
         self.label = options.name or function.__name__
         self.identity = None
         self.definitions = {}
+        self.trials = None
         self._keeps = None
 
     def __repr__(self) -> str:

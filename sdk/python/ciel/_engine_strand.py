@@ -224,9 +224,13 @@ class EngineStrand(_native.Counted, Strand):
         return found
 
     def _store_argument(self, form: str, pieces: list[Any]) -> int:
+        return self.store(form, pieces, (), self.argument_part())
+
+    def argument_part(self) -> int:
+        """The part number of an argument of the next action."""
         part = ARGUMENTS_FROM + self._arguments
         self._arguments += 1
-        return self.store(form, pieces, (), part)
+        return part
 
     def put(self, value: Any) -> Future[Any]:
         """Stores a copy of `value`."""

@@ -118,6 +118,8 @@ class Future(FutureState, NoValue, Generic[T_co]):
             if begun is not None:
                 function, args = begun
                 if args is None:
+                    if len(function) == 1:
+                        return function[0]  # type: ignore[no-any-return]
                     return self._begun(*function)
                 try:
                     if len(args) == 1:  # such a call does not recurse in C

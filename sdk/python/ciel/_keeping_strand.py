@@ -9,7 +9,7 @@ did so before. Read next: `_in_place.py`, `_light_strand.py`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ciel._call import Call
@@ -277,15 +277,35 @@ class KeepingStrand(WaitingStrand):
 
     def handle_of(self, future: Future[Any]) -> int:
         """As of any strand; the result of a child that ran in place becomes an object."""
-        known = future._known
+        return self._handle_at(future, self.argument_part)
+
+    def handle_asked(self, future: Future[Any]) -> int:
+        """As of any strand; the result of a child that ran in place becomes an object."""
+        return self._handle_at(future, self.observe)
+
+    def _handle_at(self, future: Future[Any], part: Callable[[], int]) -> int:
+        known = self.known_of(future)
         if type(known) is not Returned or future._strand is not self:
             return super().handle_of(future)
         if known.handle is None:
             form, pieces = known.form, [known.value]
             if form is None:
                 form, pieces, _ = self.frozen("result", known.value)
-            known.handle = self._store_argument(form, pieces)
+            known.handle = self.store(form, pieces, (), part())
         return known.handle
+
+    def known_of(self, future: Future[Any]) -> Known | None:
+        """What is known of a future, for whatever but a wait for it.
+
+        In a replay, a child that ended in place, and that nobody has waited for so far, has run
+        early: then its function leaves nothing behind, and is called.
+        """
+        known: Known | None = future._known
+        child = future._child if known is None and self._spawned is not None else None
+        if child is not None and child.sealed and child.given is not None:
+            args, kwargs = child.given
+            known = future._known = Returned(child.task.function(*args, **kwargs), None)
+        return known
 
     def read(self, known: Known) -> Any:
         """As of any strand; the value of a child that ran in place."""

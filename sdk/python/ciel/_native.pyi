@@ -686,12 +686,18 @@ class Promoter:
     """
 
     def __new__(
-        cls, connection: Connection, idle_path: str | None = None, *, beat_s: float = ...
+        cls,
+        connection: Connection,
+        idle_path: str | None = None,
+        *,
+        beat_s: float = ...,
+        kept_max: int = ...,
     ) -> Promoter:
         """Nothing is kept yet. The engine says in the file at `idle_path` if a core is idle.
 
-        Without one there may always be one. The thread looks every `beat_s` seconds. Raises OSError
-        if the file cannot be mapped, ValueError for a time that is negative or not finite.
+        Without one there may always be one. The thread looks every `beat_s` seconds; a strand keeps
+        `kept_max` children at most. Raises OSError if the file cannot be mapped, ValueError for a time
+        that is negative or not finite.
         """
 
     def keep(
@@ -805,10 +811,12 @@ class FutureState:
 class Function:
     """The native half of a task; see `_call.py`.
 
-    `suits_root` is whether its calls may run in place of a root, `None` before one was measured.
+    `suits_root` is whether its calls may run in place of a root, `None` before one was measured;
+    `runs_early` whether they may run before anybody asks for them, `None` before a look at its code.
     """
 
     suits_root: bool | None
+    runs_early: bool | None
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Nothing is known of its calls."""
 
@@ -873,6 +881,7 @@ class Stack:
         cls,
         promoter: Promoter,
         stand: Callable[..., Counted],
+        early: Any,
         future: type[FutureState],
         idle: list[Callable[..., Any]],
         captured: Any,
@@ -883,8 +892,8 @@ class Stack:
 
         It receives its parent, the parent's switch, and whether the child was called there; the
         task and its arguments; its action and handle; its counts of actions and handles; handles of
-        futures that are gone; seconds since it began. `idle` has switches to greenlets without
-        work. With `calls` children are called by the code that asks for them, where that lies
+        futures that are gone; seconds since it began. `early` is the module that says which calls
+        run before they are asked for; `idle` has switches to greenlets without work. With `calls` children are called by the code that asks for them, where that lies
         little above the beginning of its greenlet; `place` has to see that.
         """
 
@@ -947,7 +956,8 @@ def begin(
 
     The function that the caller is to call, and its arguments; or, without these, a tuple of the
     switch to a greenlet, which receives the rest, or `None` if the caller is to call the function;
-    the function, its arguments, and those that have names, or `None`. `None` for all that if the
+    the function, its arguments, and those that have names, or `None`; or, without
+    these, a tuple of a value that is known. `None` for all that if the
     child is not plain, or is a task already.
     """
 
@@ -1019,6 +1029,22 @@ def advance(ahead: Ahead, value: Any) -> Any:
 
 def end_ahead(ahead: Ahead) -> None:
     """The call that runs ahead has raised an exception: none runs ahead any more."""
+
+def early_task() -> Any:
+    """The task of the oldest call that the strand keeps and that may run early; `None` for none."""
+
+def begin_early(newest: Function | None) -> tuple[Any, ...] | None:
+    """Begins the newest call that the strand keeps, if that is of the task, or the oldest ones, which
+    are of one task: the caller is to call its function with the arguments given. `None` if none may
+    run here.
+    """
+
+def advance_early(value: Any) -> tuple[Any, ...] | None:
+    """The call that runs early has returned `value`: the arguments of the next one, if one is to run.
+    """
+
+def end_early() -> int:
+    """No further call runs early now. How many have ended, 0 if the last one did not as usual."""
 
 def begin_task(
     switch: Callable[..., Any],

@@ -193,6 +193,13 @@ class WaitingStrand(EngineStrand, TaskStrand):
             self._told = {}
         self._told[handle] = known
 
+    def handle_asked(self, future: Future[Any]) -> int:
+        """The handle of a future about which the engine is asked next; as `handle_of`.
+
+        What is stored for that comes before the question, as an argument of an action would not.
+        """
+        return self.handle_of(future)
+
     def block(
         self, handles: list[int], wait: int, timeout_ms: int | None, part: int | None = None
     ) -> Resume:
@@ -264,6 +271,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
         self, futures: list[Future[Any]], timeout_ms: int | None
     ) -> list[Future[Any]]:
         """The first resolved ones, from the record or from the engine; none after a timeout."""
+        handles = [self.handle_asked(future) for future in futures]
         part = self.observe()
         if self._observations:
             observed = self._next_observation("first", "timeout")
@@ -271,12 +279,13 @@ class WaitingStrand(EngineStrand, TaskStrand):
                 return []
             return [futures[index] for index in json.loads(observed.value)]
         self.first_of = None
-        handles = [future._handle for future in futures]
         resumed = self.block(handles, WAIT_FIRST, timeout_ms, part)
         found = {answer.handle: answer for answer in resumed.references if answer.is_resolved}
-        arrived = [future for future in futures if future._handle in found]
-        for future in arrived:
-            future._known = found[future._handle]
+        arrived = []
+        for future, handle in zip(futures, handles, strict=True):
+            if handle in found:
+                future._known = found[handle]
+                arrived.append(future)
         return arrived
 
     def completed(
@@ -295,7 +304,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
 
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
         """Queries the engine, which records the answer."""
-        handles = [self.handle_of(future) for future in futures]
+        handles = [self.handle_asked(future) for future in futures]
         part = self.observe()
         if self._observations:
             return [bool(part) for part in json.loads(self._next_observation("done").value)]
@@ -310,7 +319,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
 
     def cancel(self, futures: Sequence[Future[Any]]) -> list[bool]:
         """Requests it from the engine, which records the answer."""
-        handles = [self.handle_of(future) for future in futures]
+        handles = [self.handle_asked(future) for future in futures]
         if not handles:
             return []
         part = self.observe()
@@ -427,7 +436,7 @@ class Row:
         self.strand = strand
         self.left: dict[int, list[Future[Any]]] = {}
         for future in futures:
-            self.left.setdefault(strand.handle_of(future), []).append(future)
+            self.left.setdefault(strand.handle_asked(future), []).append(future)
         self.listed: list[int] = []
 
     def take(self, timeout_ms: int | None) -> list[Future[Any]]:

@@ -186,10 +186,10 @@ class WorkerStrand(KeepingStrand):
         if self.pure or not self.replaying and _clock() - self._begun > IN_PLACE_S:
             return False  # the successor of a pure task is pure only if it is declared so itself
         for part in call.args:
-            if type(part) is Future and part._known is None:
+            if type(part) is Future and self.known_of(part) is None:
                 return False
         for part in call.kwargs.values():
-            if type(part) is Future and part._known is None:
+            if type(part) is Future and self.known_of(part) is None:
                 return False
         return True
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from greenlet import getcurrent, greenlet
 
-from ciel import _audit, _native, _once, _streams, _task_files
+from ciel import _audit, _early, _native, _once, _streams, _task_files
 from ciel._code import adopt, identity_of, resolve
 from ciel._errors import Cancelled, WaitError
 from ciel._freeze import thaw
@@ -185,8 +185,9 @@ class WorkerProcess:
         scheduler = self._scheduler
         scheduler.end_inside = self._end_inside  # type: ignore[method-assign]
         self.stack = scheduler.stack = _native.Stack(
-            promoter, self._stand, Future, scheduler.idle, self.captured, self.state, sees_places()
-        )
+            promoter, self._stand, _early, Future, scheduler.idle, self.captured, self.state,
+            sees_places(),
+        )  # fmt: skip
         if self._strand is WorkerStrand:
             self._starts = NativeTasks(self, scheduler, self.stack, self._functions)
         Task.spawn = _native.Function.spawn  # type: ignore[method-assign]

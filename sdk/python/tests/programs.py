@@ -89,6 +89,9 @@ def _acts(chance: random.Random, depth: int, budget: list[int]) -> Acts:
             futures += 1
         elif kind == "use" and futures:
             acts.append(("use", chance.randrange(futures), chance.random() < 0.6))
+        elif kind == "put" and chance.random() < 0.3:
+            acts.append(("list", chance.randint(8, 16)))
+            futures += acts[-1][1]
         elif kind == "put":
             acts.append(("put", [chance.randint(0, 9) for _ in range(3)]))
             futures += 1
@@ -138,6 +141,10 @@ class Language:
         """Maps a small task."""
         return list(ciel.map(square, range(count)))
 
+    def row(self, count: int) -> list[Any]:
+        """Spawns small tasks."""
+        return [square.spawn(number) for number in range(count)]
+
     def say(self, text: str) -> None:
         """Prints."""
         print(text)
@@ -182,6 +189,8 @@ def act_once(language: Any, act: tuple[Any, ...], futures: list[Any]) -> int:
         language.log(act[1], act[2])
     elif kind == "spawn":
         futures.append(language.spawn(act[1], [futures[place] for place in act[2]], act[3]))
+    elif kind == "list":
+        futures.extend(language.row(act[1]))
     elif kind == "put":
         stored = act[1].copy()
         futures.append(language.put(stored))
@@ -322,6 +331,10 @@ class Direct:
     def map(self, count: int) -> list[int]:
         """Plain squares."""
         return [number * number for number in range(count)]
+
+    def row(self, count: int) -> list[Any]:
+        """Squares that are there."""
+        return [("there", number) for number in self.map(count)]
 
     def say(self, text: str) -> None:
         """Prints."""

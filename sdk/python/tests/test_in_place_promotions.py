@@ -13,14 +13,14 @@ import pytest
 
 import jobs
 import programs
-from beats import stop_hearts
+from beats import keep_few, stop_hearts
 from test_engine_programs import COUNT, expected_print, soak_killed
 
 PROMOTING = '''
 
 import os
 import zlib
-from ciel import _keeping_strand, _worker
+from ciel import _keeping_strand, _short_calls, _worker
 from ciel._keeping_strand import KeepingStrand
 from ciel._light_strand import LightStrand
 from ciel._strand import here
@@ -64,6 +64,7 @@ def _install(promoted):
         call.task.keep_plain_calls(promote_then_call, call.file, definition, head, [], True)
 
     _worker.IN_PLACE_S = 1e9  # no tail is a task because it comes late
+    _short_calls.SHORT_S = 1e9  # no call of a list is long
     if promoted:
         KeepingStrand._keep, LightStrand.run_call = keep_then_promote, promote_then_run
         Task.spawn, _keeping_strand._note_plain = spawn_then_promote, note_promoting
@@ -74,6 +75,9 @@ _install(PROMOTED)
 """What is appended to the job; of a hundred spawns and beginnings, `PROMOTED` promote."""
 
 NEVER, SOMETIMES, ALWAYS = 0, 30, 100
+
+KEPT_MAX = 6
+"""Children that a strand keeps: lists of the programs are longer."""
 
 
 def _job(folder: Path, promoted: int) -> Path:
@@ -91,8 +95,10 @@ def _names(folder: Path) -> set[str]:
 def test_programs_show_the_same_whenever_children_become_tasks(
     slots: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without heartbeats, which make tasks of more children the slower the machine is."""
-    stop_hearts(tmp_path, monkeypatch)
+    """Without heartbeats, which make tasks of more children the slower the machine is. Small calls
+    of lists that are longer than what a strand keeps run early.
+    """
+    stop_hearts(tmp_path, monkeypatch, KEPT_MAX)
     for seed in (70_001, 80_001):
         names: list[set[str]] = []
         for promoted in (ALWAYS, SOMETIMES, NEVER):
@@ -158,4 +164,5 @@ def test_calls_with_named_arguments_show_the_same_whenever_they_become_tasks(
 def test_killed_programs_show_the_same_whenever_children_become_tasks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    keep_few(tmp_path, monkeypatch, KEPT_MAX)
     soak_killed(_job(tmp_path, SOMETIMES), 5, monkeypatch)

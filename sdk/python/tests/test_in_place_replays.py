@@ -146,3 +146,39 @@ def main():
     ended = jobs.end_of(jobs.start(job, options=("-j1",)))
     assert "SIGSEGV" in ended.value, ended
     assert "crashes@" in ended.talk or "in crashes" in ended.talk
+
+
+ASKED = """
+import os
+import signal
+import ciel
+
+@ciel.task
+def small(n):
+    return n
+
+@ciel.task
+def asks():
+    futures = [small.spawn(n) for n in range(3)]
+    found = [future.result() for future in futures[:2]]
+    found += [futures[0].done(), futures[1].cancel(), futures[0].done()]
+    found += [small.spawn(futures[0]).result(), ciel.task_rng().randrange(1 << 30)]
+    if not os.path.exists("killed"):
+        open("killed", "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return found
+
+def main():
+    return asks.spawn().result()
+"""
+
+
+def test_futures_whose_calls_ran_in_place_can_be_asked_about(tmp_path: Path) -> None:
+    """`done()` and `cancel()` stored the value as an argument of the next action, behind what is
+    observed before that: the task failed as one whose replay differs.
+    """
+    (tmp_path / "killed").touch()
+    serial = jobs.run(tmp_path, ASKED, options=("--serial",))
+    (tmp_path / "killed").unlink()
+    ended = jobs.run(tmp_path, ASKED, options=("-j1",))
+    assert ended.value == [0, 1, True, False, True, 0, serial.value[-1]], ended.talk

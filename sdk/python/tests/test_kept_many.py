@@ -12,6 +12,8 @@ POWER = 2
 
 @ciel.task
 def power(number: int) -> int:
+    if number < 0:
+        print("so no call runs early in place of `main`")
     return number**POWER
 
 

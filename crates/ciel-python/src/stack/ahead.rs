@@ -6,7 +6,6 @@
 //! or a task, of the same arguments. Python calls the function, with what `begin_ahead` and
 //! `advance` give it. Read next: `calls.rs`, `sdk/python/ciel/_flat_loop.py`.
 
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use pyo3::prelude::*;
@@ -14,7 +13,7 @@ use pyo3::types::PyTuple;
 
 use super::calls::{Ahead, Entry, Run, State};
 use super::spawning::Spawner;
-use super::{FREEZING, Stack, here};
+use super::{Stack, here};
 use crate::arguments;
 use crate::future_state::Owner;
 use crate::levels::Child;
@@ -185,9 +184,8 @@ impl Ahead {
 
     /// Begins the calls that may run ahead; false if there are none.
     fn begin(&mut self, stack: &Stack, py: Python<'_>, place: usize) -> PyResult<bool> {
-        let may_wait = FREEZING.load(Ordering::Relaxed) == 0 && !stack.outside.has_event_loop(py);
-        let may_run = self.runs && may_wait && stack.is_quiet(py) && stack.owns(py, &self.owner);
-        if !may_run || !stack.may_call(py, place)? {
+        let may_run = self.runs && stack.owns(py, &self.owner);
+        if !may_run || !stack.may_call_ahead(py, place)? {
             return Ok(false);
         }
         let is_kept = |entry: &Entry| matches!(entry.state, State::Kept(_));
@@ -242,12 +240,9 @@ impl Ahead {
         self.runs &= run.began.elapsed() < self.short * run.ended.max(1) as u32;
         // Of one that is a task by now the engine has a result, too. It must not hear that nobody
         // asks for it: a replay does, in which no call runs ahead.
-        let payloads = run.promoter.get().end_ahead(run.ended);
-        if let Some(stack) = here(py) {
-            let mut stack = stack.borrow_mut();
-            payloads
-                .into_iter()
-                .for_each(|payload| stack.spare(payload));
+        let called = run.promoter.get().end_ahead(run.ended);
+        if let (Some(stack), Some(called)) = (here(py), called) {
+            stack.borrow_mut().spare_all(called.payloads);
         }
     }
 }

@@ -242,6 +242,7 @@ fn future_of(ahead: &Bound<'_, Ahead>, entry: Entry) -> PyResult<Py<PyAny>> {
             args,
             named: None,
             action: entry.action,
+            early: None,
         }),
     };
     let owner = ahead.owner.clone_ref(py);
@@ -272,7 +273,8 @@ impl Entry {
             State::Kept(_) => Some(self.handle),
             State::Value(_) => None,
             State::Future(future) => {
-                let future = future.bind(py).cast::<FutureState>().ok()?.borrow();
+                let mut future = future.bind(py).cast::<FutureState>().ok()?.borrow_mut();
+                future.note_early(py);
                 let is_known = matches!(future.state, Known::Known(Some(_)) | Known::Ended(_));
                 (!is_known).then_some(future.handle)
             }

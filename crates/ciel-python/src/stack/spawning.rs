@@ -6,16 +6,18 @@
 
 use std::ptr::null_mut;
 
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 
-use super::{Running, Stack, here};
+use super::{Running, Stack, early, here};
 use crate::arguments;
 use crate::counted::Counted;
 use crate::definitions::Definition;
 use crate::function::Function;
 use crate::future_state::{Call, FutureState, Owner, State, is_returned};
-use crate::levels::{Child, KEPT_MAX};
+use crate::levels::Child;
 
 /// In the head of a payload: some arguments are futures.
 const HAS_PLACES: u8 = 32;
@@ -77,15 +79,37 @@ pub(crate) fn spawn(
     let Some(stack) = here(task.py()) else {
         return Ok(None);
     };
-    let Some(known) = known(&stack, task, named.is_some(), place)? else {
-        return Ok(None);
+    let ((is_full, has_sent_many), places) = {
+        let stack = stack.borrow();
+        (stack.signs(task.py()), stack.places_of(args))
     };
     let given = Arguments { args, named };
-    let places = stack.borrow().places_of(args);
-    match keep(&stack, task, &known, given, &places)? {
+    if is_full {
+        early::make_room(&stack)?;
+    }
+    if !has_sent_many || place.is_some() || !early::begins_trial(&stack, task)? {
+        return spawn_at(&stack, task, given, &places, place);
+    }
+    let future = spawn_at(&stack, task, given, &places, place);
+    early::end_trial(&stack, task)?;
+    future
+}
+
+#[inline]
+fn spawn_at(
+    stack: &Bound<'_, Stack>,
+    task: &Bound<'_, Function>,
+    given: Arguments<'_, '_>,
+    places: &[usize],
+    place: Option<Place<'_, '_>>,
+) -> PyResult<Option<Py<PyAny>>> {
+    let Some(known) = known(stack, task, given.named.is_some(), place)? else {
+        return Ok(None);
+    };
+    match keep(stack, task, &known, given, places)? {
         Keeping::Kept(future) => Ok(Some(future)),
         Keeping::Unfit => Ok(None),
-        Keeping::NotHere => send(&stack, task, &known, given, &places),
+        Keeping::NotHere => send(stack, task, &known, given, places),
     }
 }
 
@@ -172,7 +196,7 @@ fn keep(
     };
     stack.promoter.get().keep_child(spawner.tag, child);
     stack.count(py);
-    let call = Call {
+    let mut call = Call {
         function: task.clone().unbind(),
         args: args.clone().unbind(),
         named: named
@@ -180,7 +204,9 @@ fn keep(
             .transpose()?
             .map(Bound::unbind),
         action: spawner.action,
+        early: None,
     };
+    call.early = stack.list(py, &call, spawner.handle);
     let future = stack.future_of(py, (spawner.owner, spawner.handle), State::Plain(call))?;
     Ok(Keeping::Kept(future))
 }
@@ -312,15 +338,11 @@ impl Stack {
         spawner.filter(|_| !self.outside.has_output(py))
     }
 
-    /// Whether the innermost strand keeps as many children as it may; of one that has kept fewer
-    /// since it began, the promoter need not be asked.
-    fn is_full(&self) -> bool {
-        let promoter = self.promoter.get();
-        let has_few = self
-            .levels
-            .last()
-            .is_some_and(|level| level.kept < KEPT_MAX);
-        promoter.is_laid_down() || (!has_few && promoter.is_full())
+    /// Whether the innermost strand keeps as many children as it may, since they were counted.
+    pub(super) fn is_full(&self) -> bool {
+        let level = self.levels.last();
+        let has_room = level.is_some_and(|level| level.kept < self.kept_max);
+        !has_room || self.promoter.get().is_laid_down()
     }
 
     /// The innermost strand, if it is a task and a spawn of it needs nothing but to be sent.
@@ -347,7 +369,8 @@ impl Stack {
     /// The handle of a future of the innermost strand that the engine knows, or is to know.
     fn handle_of(&self, future: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
         let py = future.py();
-        let future = future.cast::<FutureState>()?.borrow();
+        let mut future = future.cast::<FutureState>()?.borrow_mut();
+        future.note_early(py);
         let is_known = match &future.state {
             State::Plain(_) | State::Kept(_) => true,
             State::Known(known) => match known {
@@ -415,5 +438,20 @@ impl Spawner {
             action: strand.next_action,
             handle: strand.next_handle,
         }
+    }
+}
+
+/// The constructor of a class of futures.
+pub(super) fn constructor_of(class: &Bound<'_, PyType>) -> PyResult<ffi::newfunc> {
+    if !class.is_subclass_of::<FutureState>()? {
+        return Err(PyTypeError::new_err("that is no class of futures"));
+    }
+    // SAFETY: it is a class that was made at run time, so it has slots, and the one of this number
+    // has this type; it inherits one.
+    unsafe {
+        let slot = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_new);
+        Ok(std::mem::transmute::<*mut std::ffi::c_void, ffi::newfunc>(
+            slot,
+        ))
     }
 }

@@ -179,6 +179,7 @@ impl Stack {
             is_called: false,
             room: Some(place..place + CALLED_BYTES_MIN + more),
             kept: 0,
+            row: None,
             below: None,
         });
         self.is_here = true;

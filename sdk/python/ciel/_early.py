@@ -1,0 +1,85 @@
+"""Calls that run before anybody asks: a strand that keeps as many as it may runs the oldest ones.
+
+So a list of spawns that is longer than what a strand keeps costs calls rather than tasks, also in
+`main`, which tries one call of a function of which it has sent many in a row. Only functions that
+leave nothing behind run that way: none of their calls can wait, and one that fails, gives what is
+not plain or has become a task meanwhile runs again as it would have. Long calls stay tasks, but for
+a few tries. Native code calls this module at a spawn, and knows the calls. Read next: `_leaves.py`,
+`_short_calls.py`, `crates/ciel-python/src/stack/early.rs`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from ciel import _short_calls
+from ciel._errors import Cancelled
+from ciel._leaves import leaves_nothing
+from ciel._native import advance_early, begin_early, early_task, end_early
+from ciel._short_calls import Trials
+from ciel._strand import current
+
+if TYPE_CHECKING:
+    from ciel._call import TaskFunction
+
+
+def make_room() -> None:
+    """Runs the oldest calls that the strand keeps, if these are short."""
+    task = early_task()
+    while task is not None and not leaves_nothing(task.function):
+        task.runs_early = False
+        task = early_task()
+    if task is None or not _trials_of(task).next():
+        return
+    is_short = _run(task, None)
+    if is_short is False and task.suits_root:
+        task.suits_root = None
+
+
+def begin_trial(task: TaskFunction) -> bool:
+    """Whether `main`, which has sent many calls of a task in a row, keeps the next for a try."""
+    if not leaves_nothing(task.function):
+        task.suits_root = False
+        return False
+    is_tried = current().may_try(task) and _trials_of(task).next()
+    if is_tried:
+        task.suits_root = True
+    return is_tried
+
+
+def end_trial(task: TaskFunction) -> None:
+    """Runs the call that is kept; if it is short, `main` keeps further ones."""
+    if not _run(task, task):
+        task.suits_root = None
+
+
+def _trials_of(task: TaskFunction) -> Trials:
+    if task.trials is None:
+        task.trials = Trials()
+    return task.trials
+
+
+def _run(task: TaskFunction, newest: TaskFunction | None) -> bool | None:
+    """Runs the oldest calls that the strand keeps, or the newest one; they are of that task.
+
+    Whether they were short and went as usual, `None` if none could run here.
+    """
+    function = task.function
+    began = time.perf_counter()
+    given = begin_early(newest)
+    if given is None:
+        return None
+    count = 0
+    try:
+        while given is not None:
+            given = advance_early(function(*given))
+    except (Cancelled, KeyboardInterrupt):
+        raise
+    except BaseException:  # noqa: S110  # it is raised again when its value is due
+        pass
+    finally:
+        count = end_early()
+    is_short = time.perf_counter() - began < _short_calls.SHORT_S * count
+    _trials_of(task).ended(is_short)
+    return is_short

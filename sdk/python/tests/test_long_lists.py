@@ -1,0 +1,389 @@
+"""Lists of spawns longer than what a strand keeps: they show what the serial program shows.
+
+The oldest short calls run before anybody asks for them. What a strand keeps is few here, so that
+short lists are long. Read next: `sdk/python/ciel/_early.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+
+import jobs
+from beats import keep_few, stop_hearts
+from jobs import Ended
+from test_in_place_of_main import PATIENT, _counts
+
+LISTS = """
+import os
+import random
+import signal
+import ciel
+
+@ciel.task
+def plain(x):
+    return (x * 31 + 7) % 1009
+
+@ciel.task
+def pairs(x):
+    return x, (str(x), x * 0.5)
+
+@ciel.task
+def fails(x):
+    if x % 50 == 49:
+        raise ValueError(f"bad {x}")
+    return x + 1
+
+@ciel.task
+def leaves(x):
+    if x % 60 == 59:
+        raise SystemExit(x)
+    return x
+
+@ciel.task
+def large(x):
+    return str(x) * (3000 if x % 40 == 39 else 1)
+
+@ciel.task
+def lists(x):
+    return [x, x]
+
+@ciel.task
+def long(x):
+    end = x
+    for number in range(60000 if x % 45 == 44 else 10):
+        end = (end * 31 + number) % 1009
+    return end
+
+def deep(x):
+    return 1 + deep(x - 1) if x > 0 else 0
+
+@ciel.task
+def dives(x):
+    return deep(100000 if x % 55 == 54 else x % 50)
+
+@ciel.task
+def says(x):
+    print("says", x)
+    return x
+
+@ciel.task
+def spawns(x):
+    return plain.spawn(x).result()
+
+@ciel.task
+def fans(x):
+    return sum([future.result() for future in [plain.spawn(x + n) for n in range(x % 40)]])
+
+@ciel.task
+def hands(x):
+    return total.tail(*[plain.spawn(x + n) for n in range(x % 40)])
+
+@ciel.task
+def total(*values):
+    return sum(values)
+
+@ciel.task
+def asks(futures):
+    return sum(future.result() for future in futures)
+
+@ciel.task
+def gives(x):
+    return [plain.spawn(x + n) for n in range(30)]
+
+ALL = [plain, plain, plain, pairs, fails, leaves, large, lists, long, dives, says, spawns, fans]
+
+def seen(future):
+    try:
+        return len(str(future.result()))
+    except (Exception, SystemExit) as error:
+        return len(str(error)[:3])
+
+def failed(future):
+    error = future.exception()
+    return seen(future) if error is None else len(type(error).__name__)
+
+def gathered(futures):
+    try:
+        return len(str(ciel.gather(futures)))
+    except (Exception, SystemExit) as error:
+        return len(type(error).__name__)
+
+def waited(futures):
+    ciel.wait(futures, timeout=0)
+    return sum(map(seen, futures))
+
+def first(futures):
+    ciel.wait(futures, count="first")
+    futures[-1].done()
+    return sum(map(seen, futures))
+
+def completed(futures):
+    return sum(seen(future) for future in ciel.as_completed(futures))
+
+def cancelled(futures):
+    futures[0].cancel()
+    return sum(map(seen, futures[1:]))
+
+def passed(futures):
+    return total.spawn(*futures).result()
+
+def stored(futures):
+    return asks.spawn(ciel.put(futures)).result()
+
+def given(futures):
+    return sum(seen(future) for future in gives.spawn(len(futures)).result())
+
+def handed(futures):
+    return hands.spawn(len(futures)).result()
+
+ANY = [
+    lambda futures: sum(map(seen, futures)), lambda futures: sum(map(seen, reversed(futures))),
+    lambda futures: sum(map(failed, futures)), gathered, waited, first, completed,
+    lambda futures: seen(futures[len(futures) // 2]),
+]
+OF_PLAIN = [cancelled, passed, stored, given, handed]
+
+def loop(seed, count):
+    chance, x = random.Random(seed), 1
+    for number in range(count):
+        if number == count // 2:
+            stop()
+        task, ask = chance.choice(ALL), chance.choice(ANY)
+        if chance.random() < 0.4:
+            task, ask = plain, chance.choice(OF_PLAIN)
+        futures = []
+        for item in range(x, x + chance.choice([1, 12, 50, 90])):
+            futures.append(task.spawn(item))
+            if chance.random() < 0.005:
+                print("between", item)
+            if chance.random() < 0.005:
+                x += seen(chance.choice(futures))
+            if chance.random() < 0.2:
+                plain.spawn(item)
+        x = (x * 7 + ask(futures)) % 1009
+        print("listed", number, task.label, x)
+    return x
+
+def stop():
+    if Dies.now and not os.path.exists("killed"):
+        open("killed", "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+class Dies:
+    now = False
+
+@ciel.task
+def inner(seed, count, dies):
+    Dies.now = dies > 0
+    return loop(seed, count)
+
+def main(where, seed, count, *dies):
+    if where == "main":
+        Dies.now = len(dies) > 0
+        return loop(int(seed), int(count))
+    return inner.spawn(int(seed), int(count), len(dies)).result()
+"""
+
+KEPT_MAX = 24
+
+
+def _run(job: Path, *words: str, options: tuple[str, ...] = ()) -> Ended:
+    return jobs.end_of(jobs.start(job, *words, options=options))
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    keep_few(tmp_path, monkeypatch, KEPT_MAX)
+    return jobs.write(tmp_path, PATIENT + LISTS)
+
+
+@pytest.mark.parametrize("where", ["main", "task"])
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_random_lists_show_what_the_serial_program_shows(
+    slots: str, where: str, job: Path
+) -> None:
+    for seed in ("1", "2"):
+        serial = _run(job, where, seed, "15", options=("--serial",))
+        ended = _run(job, where, seed, "15", options=(slots,))
+        assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
+        assert serial.status == 0, serial.talk
+    assert _counts(job.parent, "plain")[1] > 0
+
+
+@pytest.mark.parametrize("where", ["main", "task"])
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_strand_that_dies_after_calls_that_ran_early_goes_on_where_it_was(
+    slots: str, where: str, job: Path
+) -> None:
+    serial = _run(job, where, "3", "20", options=("--serial",))
+    ended = _run(job, where, "3", "20", "dies", options=(slots,))
+    assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
+    assert (job.parent / "killed").exists()
+
+
+@pytest.mark.parametrize("where", ["main", "task"])
+def test_killed_runs_of_lists_resume_to_the_same_end(where: str, job: Path) -> None:
+    serial = _run(job, where, "5", "15", options=("--serial",))
+    chance = random.Random(5)
+    for _ in range(3):
+        process = jobs.start(job, where, "5", "15", options=("-j2",))
+        assert process.stdout is not None
+        for _ in range(chance.randrange(1, 20)):
+            if not process.stdout.readline():
+                break
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+    ended = _run(job, where, "5", "15", options=("-j2",))
+    assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
+
+
+COUNTED = """
+import os
+import ciel
+from ciel import _early
+
+class Runs:
+    ended = 0
+    begun = 0
+
+def counting(begin, end):
+    def counted_begin(newest):
+        Runs.begun += 1
+        return begin(newest)
+    def counted_end():
+        ended = end()
+        Runs.ended += ended
+        return ended
+    _early.begin_early, _early.end_early = counted_begin, counted_end
+
+counting(_early.begin_early, _early.end_early)
+
+PAGE_BYTES = os.sysconf("SC_PAGESIZE")
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * PAGE_BYTES
+
+@ciel.task
+def short(x):
+    return x * 31 % 1000003
+
+@ciel.task
+def pair(x):
+    return [x, x]
+
+@ciel.task
+def bad(x):
+    if x == 900:
+        raise ValueError("nine hundred")
+    return x
+
+@ciel.task
+def waits(x):
+    return short.spawn(x).result()
+
+def spawned(task, count):
+    return [task.spawn(x) for x in range(count)]
+
+def forgets(task, count):
+    for x in range(count):
+        task.spawn(x)
+    return spawned(task, 10)
+
+def loop(name, count, how="spawned"):
+    task = {"short": short, "pair": pair, "bad": bad, "waits": waits}[name]
+    short.spawn(0).result()
+    before = resident()
+    futures = (spawned if how == "spawned" else forgets)(task, count)
+    taken = resident() - before
+    found = [str(future.result()) for future in futures]
+    return [found[-1], Runs.ended, Runs.begun, taken]
+
+@ciel.task
+def inner(*words):
+    return loop(*words)
+
+def main(where, name, count, *how):
+    words = (name, int(count), *how)
+    return loop(*words) if where == "main" else inner.spawn(*words).result()
+"""
+
+COUNT = 5000
+
+
+@pytest.mark.parametrize("where", ["main", "task"])
+def test_short_calls_of_a_list_are_no_tasks(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of a list were tasks as soon as there was one more than a strand keeps, and all of any
+    list of `main`.
+    """
+    stop_hearts(tmp_path, monkeypatch)
+    job = jobs.write(tmp_path, PATIENT + COUNTED)
+    ended = _run(job, where, "short", str(COUNT), options=("-j1",))  # so no core gets idle
+    last, early, *_ = ended.value
+    assert last == str((COUNT - 1) * 31 % 1000003)
+    assert early >= COUNT - 2048, "those that are not kept, and of main a few that it sends first"
+    count, in_place = _counts(tmp_path, "short")
+    assert count == COUNT + 1
+    assert in_place >= early
+
+
+@pytest.mark.parametrize("where", ["main", "task"])
+def test_failure_of_a_call_of_a_list_has_its_name_and_its_frames(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_few(tmp_path, monkeypatch, KEPT_MAX)
+    job = jobs.write(tmp_path, PATIENT + COUNTED)
+    ended = _run(job, where, "bad", "1000", options=("-j2",))
+    assert ended.status == 1
+    assert "ValueError: nine hundred" in ended.talk and "bad@" in ended.talk
+    assert "in bad" in ended.talk and "in loop" in ended.talk
+    assert "in _run" not in ended.talk and "make_room" not in ended.talk
+
+
+@pytest.mark.parametrize("name", ["pair", "waits"])
+def test_calls_that_do_not_run_early_are_tried_a_few_times_only(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is not plain is recomputed when it is due; what spawns is not tried at all."""
+    stop_hearts(tmp_path, monkeypatch)
+    job = jobs.write(tmp_path, PATIENT + COUNTED)
+    ended = _run(job, "task", name, "4500", options=("-j1",))
+    last, early, begun, _ = ended.value
+    assert last == ("[4499, 4499]" if name == "pair" else str(4499 * 31))
+    assert early == 0
+    assert begun <= (3 if name == "pair" else 0)
+
+
+def test_long_calls_of_a_list_are_tasks_but_for_a_few_tries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop_hearts(tmp_path, monkeypatch)
+    no_call_is_short = PATIENT.replace("600", "-1")
+    job = jobs.write(tmp_path, no_call_is_short + COUNTED)
+    ended = _run(job, "main", "short", "1500", options=("-j1",))
+    _, early, begun, _ = ended.value
+    assert (early, begun) == (3, 3), "three tries, and the next one after 32 times as many calls"
+
+
+BYTES_MAX = 400
+"""Bytes that a call of a list keeps, at most, whether it is kept or has run."""
+
+
+@pytest.mark.parametrize(("how", "bytes_max"), [("spawned", BYTES_MAX), ("forgets", 40)])
+def test_calls_that_ran_early_keep_few_bytes(
+    how: str, bytes_max: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are forgotten keep nothing, but for what allocators round up."""
+    stop_hearts(tmp_path, monkeypatch)
+    job = jobs.write(tmp_path, PATIENT + COUNTED)
+    ended = _run(job, "task", "short", "100000", how, options=("-j1",))
+    _, early, _, taken = ended.value
+    assert early > 90_000
+    assert taken <= 100_000 * bytes_max

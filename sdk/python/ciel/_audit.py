@@ -379,7 +379,8 @@ def _on_written(strands: list[Strand], path: str, what: str) -> None:
 
 def _on_made(strands: list[Strand], event: str, args: tuple[Any, ...]) -> None:
     path = _path(args[0])
-    _on_written(strands, path, f"made the folder {path}")
+    if not _run_folder or not path.startswith(_run_folder):
+        _on_written(strands, path, f"made the folder {path}")
 
 
 def _on_removed(strands: list[Strand], event: str, args: tuple[Any, ...]) -> None:

@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 
 from ciel._bytecode import parts_of
 from ciel._call import Definition, TaskFunction, named
+from ciel._captured import changes_captured
 from ciel._defaults import original_defaults
 from ciel._errors import CielError, CielWarning, NonDeterministic, Refused, place_here
 from ciel._faults import explained, largest
@@ -30,7 +31,6 @@ from ciel._project import is_project
 from ciel._reached import Piece, forget, note_empty, reached
 from ciel._sources import code_of
 from ciel._warnings import advise
-from ciel._written import changes_captured
 
 CAPTURED_BYTES_MAX = 1 << 20
 """Captures above this size cause a warning: they are sent with the function."""

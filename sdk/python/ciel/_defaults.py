@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ciel._freeze import Snapshot
-from ciel._globals import is_watched
+from ciel._globals import has_state
 from ciel._written import changed_in
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -101,7 +101,7 @@ def _copied(function: types.FunctionType) -> Iterator[_Default]:
     first = code.co_argcount - len(placed)
     values: dict[int | str, Any] = dict(enumerate(placed, first))
     values.update(function.__kwdefaults__ or {})
-    watched = {key: value for key, value in values.items() if is_watched(value)}
+    watched = {key: value for key, value in values.items() if has_state(value)}
     if not watched:
         return
     changed = changed_in(function)

@@ -19,7 +19,9 @@ import sys
 import types
 from array import array
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import (
+    Callable, Iterable, Iterator, MutableMapping, MutableSequence, MutableSet,
+)  # fmt: skip
 from enum import Enum, auto
 from itertools import islice
 from typing import Any, NamedTuple
@@ -196,10 +198,30 @@ _KINDS: dict[Any, Kind] = {
 }
 _FIXED = frozenset({Kind.ATOM, Kind.OTHER})
 
+_HOLDERS = (MutableSequence, MutableMapping, MutableSet, types.SimpleNamespace)
+_RANDOM = frozenset({"random", "numpy.random.mtrand", "numpy.random._generator"})
+"""Modules whose instances make random numbers."""
+
 
 def is_watched(value: Any) -> bool:
     """Whether a variable with this value can be changed in a way that matters."""
     return kind_of(type(value)) not in _FIXED and type(value) not in (tuple, frozenset)
+
+
+def has_state(value: Any) -> bool:
+    """Whether a call that is given this value could leave something in it for the next call: a
+    collection, an instance of a class of the program, an iterator, random numbers, or a callable
+    that holds one of these.
+    """
+    if is_watched(value) or hasattr(type(value), "__next__") or isinstance(value, _HOLDERS):
+        return True
+    if isinstance(value, (tuple, frozenset)):
+        return any(map(has_state, value))
+    if isinstance(value, types.MethodType):
+        return has_state(value.__self__)
+    if isinstance(value, functools.partial):
+        return any(map(has_state, (value.func, *value.args, *value.keywords.values())))
+    return any(kind.__module__ in _RANDOM for kind in type(value).__mro__)
 
 
 def kind_of(type_: Any) -> Kind:

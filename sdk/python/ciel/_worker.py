@@ -302,6 +302,9 @@ class WorkerStrand(KeepingStrand):
             hint = "the program begins at its function main: def main(*words)"
             raise Refused(f"{path} has no function main", hint=hint)
         root = function_of(main)
+        if inspect.isgeneratorfunction(root):
+            hint = "return the result, or print it; a task that it spawns may yield"
+            raise Refused("main has a `yield`, so a call of it runs nothing", hint=hint)
         _check_arguments(root, path, args)
         advise(root, code_hash(root))
         plain = as_plain(root)

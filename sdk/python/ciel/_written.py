@@ -9,12 +9,11 @@ names used. It runs nothing. Read next: `_globals.py`.
 from __future__ import annotations
 
 import ast
-import dis
 import inspect
 import sys
 import types
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from ciel._project import is_project
@@ -54,16 +53,14 @@ def changed_in(function: types.FunctionType) -> frozenset[str] | None:
     return frozenset(search.surely | search.perhaps) if search.search(function) else None
 
 
-def changes_captured(function: Callable[..., Any]) -> bool:
-    """Whether the code of a function itself changes a variable that it captures."""
-    code = getattr(function, "__code__", None)
-    if code is None or not code.co_freevars:
-        return False
-    assigns = {"STORE_DEREF", "DELETE_DEREF"}
-    found = {one.argval for one in dis.get_instructions(code) if one.opname in assigns}
+def used_in(function: types.FunctionType) -> tuple[Names, frozenset[str]]:
+    """As `writes` and `may_write`, of the code of the function itself, and the names that it calls;
+    none if its source cannot be read.
+    """
     search = _Search()
-    search.search(cast("types.FunctionType", function))
-    return not (found | search.surely).isdisjoint(code.co_freevars)
+    search.search(function)
+    surely = frozenset(search.surely)
+    return (surely, surely | search.perhaps), frozenset(search.called)
 
 
 def _names(function: Callable[..., Any]) -> Names:

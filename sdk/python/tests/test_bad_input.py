@@ -328,3 +328,10 @@ def main():
     found = jobs.run(beside, job, options=("-j1",)).value
     assert [before for before, _ in found] == [2, 2]
     assert "exit status 3" in found[0][1] and "SIGSEGV" in found[1][1]
+
+
+def test_main_that_yields_is_refused(tmp_path: Path) -> None:
+    """The job ended well, ran nothing, and its result was the text of a generator."""
+    ended = jobs.run(tmp_path, "def main():\n    yield 1\n")
+    assert ended.status == 1 and ended.printed == b""
+    assert "main has a `yield`, so a call of it runs nothing" in ended.talk

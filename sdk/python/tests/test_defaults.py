@@ -14,6 +14,7 @@ from typing import Any
 import ciel
 import jobs
 import pytest
+import test_kept
 from ciel import testing
 from ciel._defaults import copied_defaults, original_defaults
 from ciel._lint import Source
@@ -208,6 +209,89 @@ def test_only_defaults_that_calls_may_change_are_copied() -> None:
     _changes(5)
     assert found.given((1,), {}) == ((1,), {"seen": [], "kept": {1}})
     assert original_defaults(_changes) == (([],), {"kept": {1}})
+
+
+STATES = """
+import collections, functools, heapq, io, itertools, random, types
+import ciel
+
+class Bag:
+    def __init__(self):
+        self.seen = []
+
+    def add(self, n):
+        self.seen.append(n)
+        return len(self.seen)
+
+    __call__ = add
+
+def put(seen, n):
+    seen.append(n)
+    return len(seen)
+
+def of(n, rng=random.Random(0), ids=itertools.cycle([5, 6]), text=io.StringIO(), pair=([],),
+       counted=collections.Counter(), space=types.SimpleNamespace(n=0)):
+    text.write("x")
+    counted.update([1])
+    space.n += 1
+    pair[0].append(n)
+    return rng.random(), next(ids), len(text.getvalue()), counted[1], space.n, len(pair[0])
+
+def main():
+    heap, seen, rng, bag = [], [], random.Random(0), Bag()
+
+    def by_heapq(n):
+        heapq.heappush(heap, n)
+        return len(heap)
+
+    def by_helper(n):
+        return put(seen, n)
+
+    def by_rng(n):
+        return rng.random()
+
+    def by_call(n):
+        return bag(n)
+
+    partial = functools.partial(put, [])
+    for work in (of, by_heapq, by_helper, by_rng, by_call, bag.add, bag, partial):
+        task = ciel.task(work)
+        found = ciel.gather([task.spawn(n) for n in range(6)])
+        found += [task.spawn(n).result() for n in range(2)]
+        print(len(set(found)))
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_is_left_for_the_next_call_in_what_holds_a_state(mode: str, tmp_path: Path) -> None:
+    """Only collections that the code itself changes were copied: random numbers, iterators, bound
+    methods and what was passed to a helper gave other values with each number of slots."""
+    ended = jobs.run(tmp_path, STATES, options=(mode,))
+    assert ended.status == 0, ended.talk
+    assert ended.lines == ["1"] * 8
+
+
+def test_mark_of_a_warning_is_no_effect_of_the_task_that_came_first(tmp_path: Path) -> None:
+    """The first worker to warn makes a folder in the run's folder: a task there was called impure
+    for it, and its result was not kept."""
+    job = """
+import sys
+import ciel
+
+@ciel.task
+def added(n, acc=[]):
+    print("ran", n, file=sys.stderr)
+    acc.append(n)
+    return n
+
+def main():
+    print(added.spawn(3).result())
+"""
+    (tmp_path / "job.py").write_text(job)
+    ran, printed, told = test_kept.run(tmp_path, "--kept")
+    assert (ran, printed) == (["3"], "3\n") and "changes its default argument" in told
+    ran, printed, told = test_kept.run(tmp_path, "--kept")
+    assert (ran, printed) == ([], "3\n"), told
 
 
 CHANGES = """

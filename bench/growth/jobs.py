@@ -16,7 +16,9 @@ import ciel
 
 @ciel.task
 def nothing(number: int) -> int:
-    """A task that does nothing."""
+    """A task that does nothing. It might print, so no call runs early."""
+    if number < 0:
+        print(number)
     return number
 
 

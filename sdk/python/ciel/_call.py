@@ -53,6 +53,7 @@ class TaskFunction(_native.Function, Definition):
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         """Raises TypeError, with the reason, for a value that cannot be a task."""
         function = _plain_function(function)
+        _forget_wrapped(function)
         self.gives = _gives(function, options)
         functools.update_wrapper(cast("Callable[..., Any]", self), function)
         self.function = function
@@ -153,6 +154,14 @@ def _plain_function(work: Any) -> Callable[..., Any]:
     if not callable(work):
         raise TypeError(f"a task is a function or another callable, not {work!r}")
     return _calling(work)
+
+
+def _forget_wrapped(function: Callable[..., Any]) -> None:
+    """`functools.wraps(task)` has copied what a task knows of itself to the function."""
+    wrapped = getattr(function, "__wrapped__", None)
+    if isinstance(wrapped, TaskFunction):
+        for name in TaskFunction.__annotations__:
+            vars(function).pop(name, None)
 
 
 def _gives(function: Callable[..., Any], options: Options) -> int:

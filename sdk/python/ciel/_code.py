@@ -230,7 +230,8 @@ def resolve(header: bytes) -> Callable[..., Any]:
 
 
 def function_of(found: Any) -> Callable[..., Any]:
-    """The plain function of a task, or of a function."""
+    """The plain function of a task, or of a function; of a task that a class method is."""
+    found = getattr(found, "_task", found)
     if isinstance(found, TaskFunction):
         return found.function
     if not callable(found):

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 from ciel import _native
 from ciel._errors import CielError, WorkerLost
-from ciel._options import RETRIES_MAX, check_count, check_number
+from ciel._options import RETRIES_MAX, check_choice, check_count, check_number
 
 COMMAND = "CIEL_COMMAND"
 PIECE_BYTES = 1 << 16
@@ -94,7 +94,12 @@ class EngineOptions:
 
     def __post_init__(self) -> None:
         """Checks options that the command line could only refuse later."""
-        if self.jobs is not None and (not isinstance(self.jobs, int) or self.jobs < 1):
+        for name in ("serial", "keep_going", "progress"):
+            check_choice(name, getattr(self, name))
+        if not isinstance(self.resources, (Mapping, type(None))):
+            raise TypeError(f"resources are amounts by name, not {self.resources!r}")
+        is_count = isinstance(self.jobs, int) and not isinstance(self.jobs, bool)
+        if self.jobs is not None and (not is_count or self.jobs < 1):
             raise ValueError(f"jobs is the number of cores to use, at least 1, not {self.jobs!r}")
         check_count("retries", self.retries, 0, RETRIES_MAX)
         check_number("timeout", self.timeout, above=0)

@@ -15,6 +15,7 @@ from ciel._atoms import SHARED
 from ciel._errors import Cancelled, NotSerializable, as_told
 from ciel._native import FutureState, begin, end
 from ciel._no_value import NoValue
+from ciel._options import check_number
 from ciel._pickle_hooks import freezing, thaw_reference
 from ciel._raised import Raised
 from ciel._reading import Reading, Source
@@ -251,6 +252,7 @@ class Future(FutureState, NoValue, Generic[T_co]):
 
     def _wait(self, timeout: float | None) -> None:
         if timeout is not None:
+            check_number("timeout", timeout, above=float("-inf"))
             self._strand.check_here()
             if not self._strand.wait([self], False, timeout):
                 raise TimeoutError(f"{self!r} is not resolved after {timeout} s")

@@ -124,10 +124,12 @@ def map(  # noqa: A001
     Takes a task, or anything that can be called, as `Session.submit` does. Lazy: at most `window`
     calls are spawned and not yielded, so the iterables may be endless. Raises the exception of a
     failed call when its value is due, ValueError for `window` below 1, TypeError for one that is no
-    whole number, and for what cannot be called.
+    whole number, for what cannot be called, and without iterables.
     """
     if not isinstance(window, int) or isinstance(window, bool):
         raise TypeError(f"window is a number of calls, not {window!r}")
+    if not iterables:
+        raise TypeError("ciel.map takes a function and at least one iterable")
     if window < 1:
         raise ValueError(f"window must be at least 1, not {window}")
     frame = sys._getframe(1)

@@ -111,17 +111,15 @@ class Options:
         check_number("timeout", self.timeout, above=0, below=_AMOUNT_LIMIT)
         check_count("retries", self.retries, 0, RETRIES_MAX)
         check_count("outputs", self.outputs, 0, OUTPUTS_MAX)
-        pieces = self.resources
-        pieces = tuple(sorted(pieces.items())) if isinstance(pieces, Mapping) else pieces
-        for name, amount in pieces:
-            check_number(f"resource {name!r}", amount, above=0, below=_AMOUNT_LIMIT)
-        object.__setattr__(self, "resources", pieces)
+        object.__setattr__(self, "resources", check_resources(self.resources))
+        for name in ("lazy", "live", "joined", "writes"):
+            check_choice(name, getattr(self, name))
+        for name in ("pure", "keep"):
+            check_choice(name, getattr(self, name), or_none=True)
         if self.memory is not None:
             object.__setattr__(self, "memory", bytes_of(self.memory))
         if self.name is not None and (not isinstance(self.name, str) or not self.name):
             raise TypeError(f"name is text, not {self.name!r}")
-        if self.keep is not None and not isinstance(self.keep, bool):
-            raise TypeError(f"keep is True, False or None, not {self.keep!r}")
         if self.version is not None and (not isinstance(self.version, str) or not self.version):
             raise TypeError(f"version is text such as '3', not {self.version!r}")
         if self.keep and self.pure is False:
@@ -177,6 +175,24 @@ def _no_option(name: str, known: list[str]) -> str:
     near = difflib.get_close_matches(name, known, 1)
     meant = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(known)}"
     return f"a task has no option {name!r}: {meant}"
+
+
+def check_choice(name: str, value: object, or_none: bool = False) -> None:
+    """Raises TypeError if `value` is no bool; `None` may be allowed."""
+    if not isinstance(value, bool) and not (or_none and value is None):
+        choices = "True, False or None" if or_none else "True or False"
+        raise TypeError(f"{name} is {choices}, not {value!r}")
+
+
+def check_resources(given: Any) -> tuple[tuple[str, float], ...]:
+    """Amounts by name, sorted; raises TypeError or ValueError that names the wrong one."""
+    is_pairs = isinstance(given, tuple) and all(isinstance(pair, tuple) for pair in given)
+    if not isinstance(given, Mapping) and not is_pairs:
+        raise TypeError(f"resources are amounts by name, as {{'gpu': 1}}, not {given!r}")
+    pieces = tuple(sorted(given.items())) if isinstance(given, Mapping) else given
+    for name, amount in pieces:
+        check_number(f"resource {name!r}", amount, above=0, below=_AMOUNT_LIMIT)
+    return pieces
 
 
 def check_number(name: str, value: object, above: float, below: float = float("inf")) -> None:

@@ -198,3 +198,42 @@ def test_tasks_of_callables_are_named_by_them() -> None:
     assert repr(ciel.task(len)) == "<task builtins.len>"
     assert ciel.task(Scale(2)).label == "Scale"
     assert isinstance(ciel.task(len).function, FunctionType)
+
+
+METHODS = """
+import functools
+import ciel
+
+class Base:
+    @classmethod
+    @ciel.task
+    def name(cls, n):
+        return cls.__name__, n
+
+class Child(Base):
+    pass
+
+@ciel.task
+def inner(n):
+    return n
+
+@ciel.task
+@functools.wraps(inner)
+def wrapped(n):
+    return n + 1
+
+def main():
+    print([one.name.spawn(3).result() for one in (Base, Child)])
+    found = [wrapped.spawn(1).result() for _ in range(2)]
+    inner.spawn(1).result()
+    print(found, ciel.gather([wrapped.spawn(n) for n in range(3)]))
+"""
+
+
+@pytest.mark.parametrize("mode", ["--serial", "-j1", "-j2"])
+def test_class_methods_and_functions_that_wrap_tasks_are_tasks(mode: str, tmp_path: Path) -> None:
+    """A class method failed as one whose file was edited meanwhile. What a task knows of itself is
+    copied by `functools.wraps`, and could not be sent once that task had been spawned."""
+    ended = jobs.run(tmp_path, METHODS, options=(mode,))
+    assert ended.status == 0, ended.talk
+    assert ended.lines == ["[('Base', 3), ('Child', 3)]", "[2, 2] [1, 2, 3]"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -43,6 +43,11 @@ def test_amount_of_memory_is_read_with_its_unit(amount: int | str, count: int) -
         ({"name": ""}, "name is text"),
         ({"resources": {"gpu": 0}}, "resource 'gpu' must be above 0"),
         ({"keep": 1}, "keep is True, False or None"),
+        ({"pure": 3}, "pure is True, False or None, not 3"),
+        ({"lazy": 1}, "lazy is True or False, not 1"),
+        ({"writes": "x"}, "writes is True or False, not 'x'"),
+        ({"resources": ["gpu"]}, "resources are amounts by name, as {'gpu': 1}, not"),
+        ({"resources": 3}, "resources are amounts by name, as {'gpu': 1}, not 3"),
         ({"keep": True, "pure": False}, "a task with side effects is never kept"),
         ({"version": 3}, "version is text such as '3'"),
         ({"kept": True}, "a task has no option 'kept': did you mean 'keep'"),
@@ -115,3 +120,26 @@ def test_dir_lists_the_whole_module() -> None:
     """Completion in a notebook did not know `run`, `Session` and whatever is loaded later."""
     assert {"Executor", "Session", "run", "sh", "task", "testing"} <= set(dir(ciel))
     assert not {"Any", "TYPE_CHECKING", "annotations"} & set(dir(ciel))
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"jobs": True}, "jobs is the number of cores to use, at least 1, not True"),
+        ({"serial": "yes"}, "serial is True or False, not 'yes'"),
+        ({"resources": ["gpu"]}, "resources are amounts by name, not"),
+    ],
+)
+def test_wrong_option_of_a_session_is_refused_by_name(options: dict[str, Any], text: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=text):
+        ciel.Session(**options)
+
+
+def test_wrong_arguments_of_result_and_map_are_refused_by_name() -> None:
+    with testing.serial():
+        future = ciel.task(abs).spawn(-3)
+        with pytest.raises(TypeError, match="timeout is a number, not 'x'"):
+            future.result(timeout=cast("float", "x"))
+        with pytest.raises(TypeError, match="a function and at least one iterable"):
+            list(ciel.map(abs))
+        assert future.result(timeout=-1) == 3

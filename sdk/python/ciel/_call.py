@@ -21,7 +21,7 @@ from ciel._output import written
 from ciel._task_streams import Stream
 
 if TYPE_CHECKING:
-    from ciel._short_calls import Trials
+    from ciel._trials import Trials
 
 MANY, YIELDS, JOINED = 16, 64, 128
 """How a function gives its outputs: several of them, values one by one, pieces of bytes.

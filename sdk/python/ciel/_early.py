@@ -17,8 +17,8 @@ from ciel import _short_calls
 from ciel._errors import Cancelled
 from ciel._leaves import leaves_nothing
 from ciel._native import advance_early, begin_early, early_task, end_early
-from ciel._short_calls import Trials
 from ciel._strand import current
+from ciel._trials import Trials
 
 if TYPE_CHECKING:
     from ciel._call import TaskFunction

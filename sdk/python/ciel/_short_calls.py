@@ -1,9 +1,8 @@
 """Calls that are so short that `main` runs them itself rather than send them as tasks.
 
 How short calls of a function are is not known before some have run, so a few are tried once others
-are on their way. A call can be long because the machine was busy, so after some further calls,
-twice as many each time, there is another try. This module does not know how a call runs in place.
-Read next: `_gathering.py`, `_keeping_strand.py`.
+are on their way. This module does not know how a call runs in place. Read next: `_trials.py`,
+`_gathering.py`, `_keeping_strand.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ciel._strand import current
+from ciel._trials import Trials
 
 if TYPE_CHECKING:
     from ciel._call import TaskFunction
@@ -19,44 +19,6 @@ if TYPE_CHECKING:
 
 SHORT_S = 80e-6
 """Seconds for which a call may run here: as a task it takes about as long of two cores."""
-
-TRIES = 3
-"""Long calls in a row before the next ones are tasks."""
-
-PAUSE = 32
-"""Calls that are tasks after the first `TRIES` long ones; twice as many after each further one."""
-
-
-class Trials:
-    """Which calls of a row are tried: a state machine that is told how each of these was."""
-
-    def __init__(self) -> None:
-        """No call was tried yet."""
-        self._long = 0
-        self._pause = PAUSE
-        self._waits = 0
-
-    @property
-    def is_pausing(self) -> bool:
-        """Whether the last tries were long, so that calls are tasks for now."""
-        return self._waits > 0
-
-    def next(self) -> bool:
-        """Whether the next call of the row is tried."""
-        if self._waits == 0:
-            return True
-        self._waits -= 1
-        return False
-
-    def ended(self, is_short: bool) -> None:
-        """The call that was tried has ended."""
-        if is_short:
-            self._long, self._pause = 0, PAUSE
-            return
-        self._long += 1
-        if self._long >= TRIES:
-            self._waits = self._pause
-            self._pause *= 2
 
 
 class ShortCalls:

@@ -18,7 +18,7 @@ import pytest
 
 import jobs
 from ciel._leaves import leaves_nothing
-from ciel._short_calls import PAUSE, Trials
+from ciel._trials import PAUSE, Trials
 
 PATIENT = """
 import ciel._keeping_strand, ciel._short_calls

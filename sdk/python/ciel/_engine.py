@@ -45,8 +45,7 @@ class KeepingOptions:
     def __post_init__(self) -> None:
         """Checks options that the command line could only refuse later."""
         for name in ("kept", "check"):
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"{name} is True or False, not {getattr(self, name)!r}")
+            check_choice(name, getattr(self, name))
         owners = self.trust_owner
         if isinstance(owners, str) or not all(isinstance(owner, str) and owner for owner in owners):
             raise TypeError(f"trust_owner is a list of names of users, not {owners!r}")

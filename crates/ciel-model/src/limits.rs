@@ -87,6 +87,13 @@ pub const STREAM_READER_WAIT_MS: u64 = 50;
 /// about to start.
 pub const STREAM_READER_START_MS: u64 = 10_000;
 
+/// Milliseconds after which it is looked whether a command reads an output that is a stream, which
+/// it has opened for reading and writing; each further look comes after twice the time.
+pub const STREAM_MISREAD_MS_MIN: u64 = 50;
+
+/// Milliseconds between two of those looks at most.
+pub const STREAM_MISREAD_MS_MAX: u64 = 60_000;
+
 /// Streams that a command reads; further ones it reads when they are whole.
 pub const STREAM_INPUTS_MAX: usize = 48;
 

@@ -38,7 +38,7 @@ mod wire;
 pub use client::{Spawner, current_environment};
 pub use cookie::{BadCookie, COOKIE_VARIABLE, Cookie};
 pub use message::{Environment, Exit, Input, Left, Limits, Output, Report, Request, Start, Status};
-pub use opened::opened_for_reading;
+pub use opened::{Reading, reading};
 pub use processes::resident_anonymous;
 pub use refusal::{Refusal, Step};
 pub use server::{serve, serve_inherited};

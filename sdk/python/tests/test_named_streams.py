@@ -303,6 +303,23 @@ def test_command_that_reads_an_output_that_is_a_stream_fails_and_is_told_so(
         assert "hint: make it an ordinary output, which is a file" in ended.talk
 
 
+def test_command_that_has_a_stream_for_both_and_reads_it_fails_and_is_told_so(
+    tmp_path: Path,
+) -> None:
+    """It waited for ever, as `tar -r` did, which reads the archive to which it adds."""
+    job = jobs.write(tmp_path, READS_ITS_OUTPUT)
+    (tmp_path / "added").write_text("x\n")
+    for way in (
+        f"echo 1 > {{out.b}}; tar -rf {{out.a}} {tmp_path}/added",
+        "(exec 3<> {out.a}; read x <&3)",
+        "exec 3<> {out.a}; seq 3 >&3; while true; do read x <&3; done",
+    ):
+        ended = jobs.end_of(jobs.start(job, way))
+        assert ended.status == 1, ended
+        assert "it opened its output a for reading, which is a stream" in ended.talk
+        assert "hint: make it an ordinary output, which is a file" in ended.talk
+
+
 def test_command_may_open_a_stream_that_it_writes_for_both(tmp_path: Path) -> None:
     script = "exec 3<> {out.a}; echo 12 >&3; echo 3 > {out.b}"
     ended = jobs.run(tmp_path, READS_ITS_OUTPUT, script)

@@ -1,18 +1,23 @@
-//! Commands that open an output for reading that is a stream.
+//! Commands that read an output that is a stream.
 //!
 //! Such an output is a pipe, of which the engine has both ends: who reads it waits for ever for
 //! what it has not written, or takes bytes from those that are to read them. Programs that look at
-//! a file before they write it do so. The kernel tells when a pipe is opened. Read next: `outlet`.
+//! a file before they write it do so. The kernel tells when a pipe is opened. One that opens it for
+//! reading and writing may write alone; nothing tells when it reads, so it is looked at then, more
+//! and more rarely. Read next: `outlet`.
 
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::time::Duration;
 
-use ciel_model::{Failure, FailureKind, Label};
-use ciel_spawner::opened_for_reading;
+use ciel_model::{Failure, FailureKind, Label, limits};
+use ciel_spawner::{Reading, reading};
 use ciel_store::watch_opening;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::time::{Instant, sleep_until};
 
 use crate::spawning::watched;
 
@@ -22,6 +27,8 @@ pub(super) struct Misreading {
     /// What the command calls the outputs, in the order of their pipes.
     outputs: Vec<String>,
     pipes: Vec<PathBuf>,
+    /// When to look next, if a process could read one, and after how long that is.
+    next: Cell<Option<(Instant, Duration)>>,
 }
 
 impl Misreading {
@@ -36,24 +43,53 @@ impl Misreading {
             told: watched(told.as_fd(), Interest::READABLE).ok()?,
             outputs,
             pipes,
+            next: Cell::new(None),
         })
     }
 
-    /// Waits until a process of the task has opened one of them for reading only; its failure.
+    /// Waits until a process of the task reads one of them; its failure.
     pub(super) async fn found(&self, process: u32, task: &Label) -> Box<Failure> {
         loop {
-            let Ok(mut ready) = self.told.readable().await else {
-                return std::future::pending().await;
-            };
-            // What is told does not matter, nor that there was nothing.
-            let _ = ready.try_io(|told| {
-                let mut events = [MaybeUninit::<u8>::uninit(); 4096];
-                Ok(rustix::io::read(told.get_ref(), &mut events).map(drop)?)
-            });
-            if let Some(at) = opened_for_reading(process, &self.pipes) {
-                return Box::new(failure(&self.outputs[at], task));
+            tokio::select! {
+                opened = self.opened() => match opened {
+                    Ok(()) => self.next.set(None),
+                    Err(_) => return std::future::pending().await,
+                },
+                () = self.is_due() => {}
+            }
+            match reading(process, &self.pipes) {
+                Reading::Of(at) => return Box::new(failure(&self.outputs[at], task)),
+                Reading::Possible => self.look_later(),
+                Reading::Nowhere => self.next.set(None),
             }
         }
+    }
+
+    /// Waits until somebody has opened one.
+    async fn opened(&self) -> std::io::Result<()> {
+        let mut ready = self.told.readable().await?;
+        // What is told does not matter, nor that there was nothing.
+        let _ = ready.try_io(|told| {
+            let mut events = [MaybeUninit::<u8>::uninit(); 4096];
+            Ok(rustix::io::read(told.get_ref(), &mut events).map(drop)?)
+        });
+        Ok(())
+    }
+
+    async fn is_due(&self) {
+        match self.next.get() {
+            Some((at, _)) => sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn look_later(&self) {
+        let after = match self.next.get() {
+            Some((_, before)) => before * 2,
+            None => Duration::from_millis(limits::STREAM_MISREAD_MS_MIN),
+        };
+        let after = after.min(Duration::from_millis(limits::STREAM_MISREAD_MS_MAX));
+        self.next.set(Some((Instant::now() + after, after)));
     }
 }
 

@@ -154,7 +154,7 @@ impl Outlets {
         Ok(())
     }
 
-    /// Waits until a process of the task has opened one of its outputs for reading; its failure.
+    /// Waits until a process of the task reads one of its outputs; its failure.
     pub(crate) async fn misread(&self, process: Option<u32>, task: &Label) -> Box<Failure> {
         match (&self.misreading, process) {
             (Some(misreading), Some(process)) => misreading.found(process, task).await,

@@ -8,6 +8,7 @@
 mod acts;
 mod backpressure;
 mod holds;
+mod locality;
 mod pauses;
 mod placement;
 mod pressed;
@@ -24,6 +25,7 @@ use crate::event::Effect;
 use crate::message::{Offer, SiteKey, ToHome, ToSite};
 pub use backpressure::Pressure;
 use holds::Holds;
+use locality::Locality;
 use placement::{After, Placement, Stage};
 pub use pressed::SerialUse;
 use room::Room;
@@ -46,6 +48,7 @@ pub enum FromHome {
 pub struct Home {
     state: Coordinator,
     placement: Placement,
+    locality: Locality,
     actions: Vec<graph::Action>,
     /// The attempt that spawns a task which has begun inside it, until that is offered.
     begun_in: Option<AttemptKey>,
@@ -65,6 +68,7 @@ impl Home {
         Home {
             state,
             placement: Placement::default(),
+            locality: Locality::default(),
             actions: Vec::new(),
             begun_in: None,
             holds: None,
@@ -115,6 +119,12 @@ impl Home {
                 self.on_too_small(now, site, attempt, &lacking, out)
             }
             ToHome::ContinuationLost { task } => self.on_continuation_lost(now, site, task, out),
+            ToHome::WorkerCaches {
+                worker,
+                held,
+                dropped,
+            } => self.on_caches((site, worker), &held, &dropped),
+            ToHome::CachesLost { worker } => self.locality.lose_worker((site, worker)),
             ToHome::MayPrefetch {
                 behind,
                 line,
@@ -175,7 +185,9 @@ impl Home {
 
     /// A task that no site can take waits for the next one that joins.
     fn offer(&mut self, offer: Offer, out: &mut SegmentedQueue<FromHome>) {
-        if let Some(site) = self.placement.choose(&offer) {
+        let inputs = self.files_to_weigh(offer.attempt.task);
+        let weight = |site| self.locality.weight(site, &inputs);
+        if let Some(site) = self.placement.choose(&offer, weight) {
             out.push_back(FromHome::Send(site, ToSite::Offer(offer)));
         }
     }
@@ -232,5 +244,6 @@ impl Home {
     pub fn check_all(&self) {
         self.graph().check_all();
         self.placement.check(self.graph());
+        self.locality.check(|site| self.placement.knows(site));
     }
 }

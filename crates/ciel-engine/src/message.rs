@@ -9,7 +9,7 @@ use ciel_graph::{self as graph, Ahead, Assignment};
 use ciel_model::{
     Class, Handle, Micros, Name, OrderLabel, Resolution, Resources, TaskKey, WaitEnd,
 };
-use ciel_node::{AttemptKey, Capacity, Slot};
+use ciel_node::{AttemptKey, Capacity, Slot, WorkerKey};
 use serde::{Deserialize, Serialize};
 
 /// Starts that a worker has received and not begun, at most.
@@ -172,6 +172,20 @@ pub enum ToHome {
     ContinuationLost {
         /// The task.
         task: TaskKey,
+    },
+    /// A worker keeps something of some files, and nothing of others any more.
+    WorkerCaches {
+        /// The worker.
+        worker: WorkerKey,
+        /// Files of which it keeps something from now on.
+        held: Vec<Name>,
+        /// Files of which it keeps nothing any more.
+        dropped: Vec<Name>,
+    },
+    /// A worker that kept something is gone.
+    CachesLost {
+        /// The worker.
+        worker: WorkerKey,
     },
     /// The site asks what may follow an attempt in its worker. The answer is a `Prefetch`.
     MayPrefetch {

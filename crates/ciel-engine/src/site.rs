@@ -261,11 +261,7 @@ impl Site {
                 worker,
                 held,
                 dropped,
-            } => self.for_node.push_back(node::Event::WorkerCaches {
-                worker,
-                held,
-                dropped,
-            }),
+            } => self.on_caches(call, worker, held, dropped),
             Event::WorkerRetired { worker } => {
                 self.on_retired(worker);
                 self.for_node

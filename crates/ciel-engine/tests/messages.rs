@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 const KINDS_TO_SITE: u8 = 13;
 
-const KINDS_TO_HOME: u8 = 8;
+const KINDS_TO_HOME: u8 = 10;
 
 /// What the fields of a message are made from.
 #[derive(Clone, Debug)]
@@ -215,6 +215,14 @@ impl Seed {
                 task: attempt.task,
                 attempt: attempt.number,
             }),
+            7 => ToHome::WorkerCaches {
+                worker: WorkerKey(self.number),
+                held: vec![self.label().name],
+                dropped: vec![Name(u128::from(self.small))],
+            },
+            8 => ToHome::CachesLost {
+                worker: WorkerKey(self.number),
+            },
             _ => ToHome::MayPrefetch {
                 behind: attempt,
                 line: vec![attempt.task],

@@ -327,6 +327,14 @@ impl Graph {
         files.take(limits::NEAR_MAX).collect()
     }
 
+    /// The files that a task takes, as far as they are there by now, with their lengths in bytes.
+    pub fn input_files(&self, task: TaskKey) -> Vec<(Name, u64)> {
+        let task = self.tasks.get(&task);
+        let inputs = task.into_iter().flat_map(|task| &task.inputs);
+        let files = inputs.filter_map(|object| self.objects.content_of_file(*object));
+        files.map(|(name, file)| (name, file.length)).collect()
+    }
+
     /// The offers of all ready tasks, as they would be made now: for a site that has lost some.
     pub fn offers(&self) -> Vec<Action> {
         let remaking = self.remaking.as_ref();

@@ -205,8 +205,13 @@ impl Objects {
 
     /// The file of an object, if it is resolved to one.
     pub(crate) fn file_of(&self, key: ObjectKey) -> Option<Name> {
+        self.content_of_file(key).map(|(name, _)| name)
+    }
+
+    /// The same with what it holds.
+    pub(crate) fn content_of_file(&self, key: ObjectKey) -> Option<(Name, FileContent)> {
         match self.settled_state(key) {
-            ObjectState::Ready(stored) => stored.value.content.file().map(|(name, _)| name),
+            ObjectState::Ready(stored) => stored.value.content.file(),
             _ => None,
         }
     }

@@ -44,6 +44,12 @@ impl Pools {
 }
 
 impl Node {
+    /// Whether a worker keeps anything.
+    pub fn keeps_caches(&self, worker: WorkerKey) -> bool {
+        let worker = self.pools.workers.get(&worker);
+        worker.is_some_and(|worker| !worker.caches.is_empty())
+    }
+
     /// Whether a task is to let those behind it go that suit a free worker better: its caches are
     /// in a worker that is busy. One that is not the first lets others go, unless a free worker
     /// suits it best.

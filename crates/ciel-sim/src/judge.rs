@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use ciel_engine::{Pausing, Pressure};
 use ciel_graph::{Counts, JobOutcome};
-use ciel_model::{Content, Failure};
+use ciel_model::Failure;
 
 use crate::oracle::{Failing, Outcome, interpret, name_of};
 use crate::program::{Expectation, Scenario};
+use crate::script::number_in;
 use crate::sites::{SitesMet, SitesWorld};
 use crate::told::{CUT_BEGINS, CUT_ENDS, Told};
 use crate::world::World;
@@ -156,13 +157,7 @@ fn show(scenario: &Scenario) -> Shown {
 fn result_of(ending: Option<&JobOutcome>) -> Result<u64, Arc<Failure>> {
     let ending = ending.expect("a run ends with its job");
     match &ending.result {
-        Ok((_, value)) => {
-            let Content::Inline(bytes) = &value.content else {
-                panic!("the result is not inline");
-            };
-            let bytes = bytes[..].try_into().expect("eight bytes");
-            Ok(u64::from_be_bytes(bytes))
-        }
+        Ok((_, value)) => Ok(number_in(&value.content)),
         Err(failure) => Err(failure.clone()),
     }
 }

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use ciel_graph::{Carriage, Output, Step, Until, Wait};
 use ciel_model::{
-    ActionKey, Class, CodeIdentity, Descriptor, Fact, FactAct, Failure, FailureKind, Form, Handle,
-    Input, Keeping, Label, Name, Options, Payload, Pool, Purity, Reached, Resolution, Resources,
-    Site, Streams, Value, WaitEnd,
+    ActionKey, Class, CodeIdentity, Content, Descriptor, Fact, FactAct, Failure, FailureKind, Form,
+    Handle, Input, Keeping, Label, Name, Options, Payload, Pool, Purity, Reached, Resolution,
+    Resources, Site, Streams, Value, WaitEnd,
 };
 
 use crate::in_place::{self, Calls, Known, Local};
@@ -140,12 +140,9 @@ impl Script {
     fn read(&mut self, resolution: Resolution) -> Known {
         match resolution {
             Resolution::Ready { value, .. } => {
-                let ciel_model::Content::Inline(bytes) = &value.content else {
-                    unreachable!("simulated values are small");
-                };
-                let number = bytes[..].try_into().expect("values are eight bytes");
+                let number = number_in(&value.content);
                 let inside = value.references.into_iter().map(Local::Told).collect();
-                Known::Ready(u64::from_be_bytes(number), inside)
+                Known::Ready(number, inside)
             }
             Resolution::Failed(failure) => Known::Failed(failure),
             Resolution::Future => unreachable!("an answer is never a future"),
@@ -502,6 +499,16 @@ impl Script {
         let mut value = Value::inline(Form::Bytes, self.seen.to_be_bytes().to_vec());
         value.references = self.tell(inside);
         value
+    }
+}
+
+/// The number in a value: its bytes, or the digest of its file.
+pub(crate) fn number_in(content: &Content) -> u64 {
+    match content {
+        Content::Inline(bytes) => {
+            u64::from_be_bytes(bytes[..].try_into().expect("values are eight bytes"))
+        }
+        Content::File { digest, .. } => digest.expect("a file has its digest").0 as u64,
     }
 }
 

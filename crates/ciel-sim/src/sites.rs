@@ -7,6 +7,7 @@
 
 mod events;
 mod faults;
+mod files;
 mod machine;
 mod network;
 
@@ -32,6 +33,7 @@ use crate::summaries::{Summaries, is_cut};
 use crate::told::Told;
 use crate::trace::Trace;
 use faults::Blow;
+use files::Files;
 use machine::Machine;
 use network::{Network, Way};
 
@@ -88,6 +90,10 @@ pub struct SitesMet {
     pub restored: u64,
     /// Live copies that a task resumed with.
     pub resumed: u64,
+    /// Bytes that tasks took and that were at their sites when they began.
+    pub near_bytes: u64,
+    /// Bytes that tasks took and that were not.
+    pub moved_bytes: u64,
 }
 
 /// What all parts of a world share.
@@ -120,6 +126,7 @@ pub struct SitesWorld<'a> {
     sessions: Sessions,
     machines: BTreeMap<SiteKey, Machine>,
     summaries: Summaries,
+    files: Files,
     /// Attempts that may still be lost without a change to the job.
     losses_left: u32,
     home_ticks_at: Option<u64>,
@@ -157,6 +164,7 @@ impl<'a> SitesWorld<'a> {
             sessions: Sessions::new(network::TIMING),
             machines: BTreeMap::new(),
             summaries: Summaries::default(),
+            files: Files::default(),
             losses_left: ciel_model::limits::LOSSES_MAX,
             home_ticks_at: None,
             racing: BTreeMap::new(),
@@ -316,6 +324,7 @@ impl<'a> SitesWorld<'a> {
                 FromSessions::Lost(site) => {
                     self.common.trace.add(now, "lost", &site);
                     let mut out = SegmentedQueue::default();
+                    self.files.lose(site);
                     self.home.lose_site(now, site, &mut out);
                     self.take_from_home(out);
                 }
@@ -327,6 +336,7 @@ impl<'a> SitesWorld<'a> {
         let now = self.common.now;
         self.common.trace.add(now, "home <-", &(site, &message));
         self.note_race(site, &message);
+        self.files.note_made(site, &message);
         let mut out = SegmentedQueue::default();
         self.home.receive(now, site, message, &mut out);
         self.take_from_home(out);
@@ -344,7 +354,7 @@ impl<'a> SitesWorld<'a> {
             self.common.trace.add(now, "home ->", &told);
             match told {
                 FromHome::Send(site, message) => {
-                    self.note_sent(&message);
+                    self.note_sent(site, &message);
                     let mut out = Vec::new();
                     self.sessions.send(now, site, message, &mut out);
                     self.take_from_sessions(out);
@@ -360,10 +370,14 @@ impl<'a> SitesWorld<'a> {
         }
     }
 
-    fn note_sent(&mut self, message: &ToSite) {
+    fn note_sent(&mut self, site: SiteKey, message: &ToSite) {
         match message {
             ToSite::Refuse { .. } => self.common.met.refused += 1,
-            ToSite::Begin(assignment) => self.note_begin(assignment),
+            ToSite::Begin(assignment) => {
+                let met = &mut self.common.met;
+                self.files.note_begun(site, &assignment.entry, met);
+                self.note_begin(assignment);
+            }
             ToSite::Continue {
                 attempt,
                 ended: Some(ended),

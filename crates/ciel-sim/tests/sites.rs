@@ -10,7 +10,7 @@ const SEEDS: u64 = 1000;
 
 #[test]
 fn random_scenarios_at_sites_agree_with_the_serial_program() {
-    let mut met = [0; 10];
+    let mut met = [0; 12];
     for seed in 0..SEEDS {
         let scenario = scenario_at_sites(seed);
         match run_at_sites(&scenario) {
@@ -29,7 +29,7 @@ fn random_scenarios_at_sites_agree_with_the_serial_program() {
     assert!(met.iter().all(|count| *count > 50), "{met:?}");
 }
 
-fn counts(met: &SitesMet) -> [u64; 10] {
+fn counts(met: &SitesMet) -> [u64; 12] {
     [
         met.lost,
         met.repeated,
@@ -41,6 +41,8 @@ fn counts(met: &SitesMet) -> [u64; 10] {
         met.refused,
         met.restored,
         met.resumed,
+        met.near_bytes,
+        met.moved_bytes,
     ]
 }
 
@@ -125,4 +127,37 @@ task 9 pool-a replay live: pause 854; pause 872; print 9h,; print 9i,
 ";
     let scenario: Scenario = scenario.parse().expect("a scenario");
     run_at_sites(&scenario).map(drop).unwrap();
+}
+
+/// A task takes two files, which were made at two sites, and which have other lengths with each
+/// shift. It begins where the longer one is, whatever the order in which frames come, but for some
+/// whose site was busy, or had joined alone.
+#[test]
+fn task_begins_where_most_bytes_of_its_inputs_are() {
+    let (mut longer, mut shorter) = (0, 0);
+    for seed in (0..400).filter(|seed| seed % 4 < 2) {
+        for shift in 0..4 {
+            let met = run_at_sites(&reader_of_two(seed, shift)).unwrap().1;
+            match (met.near_bytes, met.moved_bytes) {
+                (0, _) | (_, 0) => {}
+                (near, moved) if near > moved => longer += 1,
+                _ => shorter += 1,
+            }
+        }
+    }
+    assert!(longer > 100 && shorter * 8 < longer, "{longer}, {shorter}");
+}
+
+/// Two tasks make files, of other lengths with each shift, and a third one takes both.
+fn reader_of_two(seed: u64, shift: usize) -> Scenario {
+    let constructs = "construct; ".repeat(shift);
+    let (second, third) = (shift + 1, shift + 2);
+    let text = format!(
+        "seed {seed}\nslots 1\n\
+         task 0 thread replay live: {constructs}spawn 1; spawn 1; spawn 2 {shift} {second}; \
+         get {third}\n\
+         task 1 process replay live: pause 2000\n\
+         task 2 process replay live needs: get 0; get 1\n"
+    );
+    text.parse().expect("a scenario")
 }

@@ -32,6 +32,7 @@ impl Home {
     /// A site is gone with all that ran or was parked there.
     pub fn lose_site(&mut self, now: Micros, site: SiteKey, out: &mut SegmentedQueue<FromHome>) {
         let had = self.placement.remove_site(site);
+        self.locality.lose_site(site);
         for (attempt, stage) in had {
             let task = attempt.task;
             match stage {
@@ -106,6 +107,7 @@ impl Home {
             out.push_back(FromHome::Send(other, ToSite::Withdraw { attempt }));
         }
         self.placement.set(attempt, Stage::Placed(slot));
+        self.note_inputs(site, attempt);
         let attempt = number;
         self.tell(now, graph::Event::TaskPlaced { task, attempt }, out);
     }
@@ -143,7 +145,7 @@ impl Home {
             self.placement.end(attempt);
         }
         self.note_asking(&event);
-        self.note_files(&event);
+        self.note_files(site, &event);
         self.tell(now, event, out);
         self.asks = None;
     }

@@ -1,8 +1,11 @@
 //! Which site has which task: what was offered to it, runs at it, or is parked there.
 //!
 //! A task with a live copy goes to the site that keeps it, any other to the site with the fewest
-//! tasks for each of its cores. It does not know what the tasks are. Read next: `home`.
+//! tasks for each of its cores: what a site has of its inputs decides among sites that are as busy,
+//! so no task waits for a slot at one while another one has a slot left over. It does not know what
+//! the tasks are, nor where files are. Read next: `locality`.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use ciel_graph::Graph;
@@ -94,8 +97,18 @@ impl Placement {
         had
     }
 
-    /// The site to which a ready task goes, which has it from now on.
-    pub(super) fn choose(&mut self, offer: &Offer) -> Option<SiteKey> {
+    /// Whether tasks may go to one site or to another.
+    pub(super) fn has_a_choice(&self) -> bool {
+        self.sites.len() > 1
+    }
+
+    /// The site to which a ready task goes, which has it from now on; each site has a weight for
+    /// it.
+    pub(super) fn choose(
+        &mut self,
+        offer: &Offer,
+        weight: impl Fn(SiteKey) -> u64,
+    ) -> Option<SiteKey> {
         let AttemptKey {
             task,
             number: attempt,
@@ -106,7 +119,7 @@ impl Placement {
         };
         let begun_in = offer.begun_in.and_then(|parent| self.site_of(parent));
         let keeper = begun_in.or(keeper);
-        let site = keeper.or_else(|| self.least_busy(offer))?;
+        let site = keeper.or_else(|| self.least_busy(offer, weight))?;
         let stage = Stage::Offered;
         let entry = Entry {
             attempt,
@@ -123,8 +136,8 @@ impl Placement {
     }
 
     /// One that is large enough, if there is any: else the task fails there.
-    fn least_busy(&self, offer: &Offer) -> Option<SiteKey> {
-        if self.sites.len() == 1 {
+    fn least_busy(&self, offer: &Offer, weight: impl Fn(SiteKey) -> u64) -> Option<SiteKey> {
+        if !self.has_a_choice() {
             return self.sites.keys().next().copied();
         }
         let busy = |(key, site): (&SiteKey, &Site)| {
@@ -132,10 +145,10 @@ impl Placement {
             let is_small =
                 offer.class != Class::Coordination && resources.lacking(&offer.resources).is_some();
             let load = site.tasks * 1000 / u64::from(resources.millicores.max(1));
-            (is_small, load, *key)
+            (is_small, load, Reverse(weight(*key)), *key)
         };
         let least = self.sites.iter().map(busy).min()?;
-        Some(least.2)
+        Some(least.3)
     }
 
     fn count(&mut self, site: SiteKey, by: i64) {

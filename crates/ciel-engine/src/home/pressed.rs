@@ -13,7 +13,7 @@ use super::room::{Maker, Room};
 use super::translate::{Translated, translate};
 use super::{FromHome, Home};
 use crate::event::Effect;
-use crate::message::ToSite;
+use crate::message::{SiteKey, ToSite};
 
 /// Files that an answer names.
 const LARGEST_MAX: usize = 3;
@@ -68,16 +68,16 @@ impl Home {
         }
     }
 
-    /// Notes who has made the files that an event brings.
-    pub(super) fn note_files(&mut self, event: &graph::Event) {
-        if self.room.is_none() {
+    /// Notes who has made the files that an event of a site brings, and where.
+    pub(super) fn note_files(&mut self, site: SiteKey, event: &graph::Event) {
+        if self.room.is_none() && !self.placement.has_a_choice() {
             return;
         }
         match event {
             graph::Event::TaskFinished { task, outputs, .. } => {
                 for output in outputs {
                     if let graph::Output::Value(value) = output {
-                        self.note_file(*task, value);
+                        self.note_file(site, *task, value);
                     }
                 }
             }
@@ -85,15 +85,16 @@ impl Home {
                 task,
                 step: graph::Step::Construct { value, .. } | graph::Step::Publish { value, .. },
                 ..
-            } => self.note_file(*task, value),
+            } => self.note_file(site, *task, value),
             _ => {}
         }
     }
 
-    fn note_file<H>(&mut self, task: TaskKey, value: &Value<H>) {
+    fn note_file<H>(&mut self, site: SiteKey, task: TaskKey, value: &Value<H>) {
         let Content::File { name, .. } = value.content else {
             return;
         };
+        self.note_place(site, name);
         let strand = self.graph().strand_of(task);
         let label = self.graph().view(task).map(|view| view.label);
         if let (Some(room), Some(label), Some(strand)) = (&mut self.room, label, strand) {
@@ -101,9 +102,13 @@ impl Home {
         }
     }
 
-    /// A file that is dropped takes no room soon.
+    /// A file that is dropped takes no room soon, and is nowhere.
     pub(super) fn note_effect(&mut self, effect: &Effect) {
-        if let (Some(room), Effect::DropObject(name)) = (&mut self.room, effect) {
+        let Effect::DropObject(name) = effect else {
+            return;
+        };
+        self.locality.forget(*name);
+        if let Some(room) = &mut self.room {
             room.forget(*name);
         }
     }

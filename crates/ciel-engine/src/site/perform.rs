@@ -3,7 +3,7 @@
 //! Read next: `succession`.
 
 use ciel_graph::{self as graph, Assignment, Entry};
-use ciel_model::{Failure, FailureKind};
+use ciel_model::{Failure, FailureKind, Name};
 use ciel_node::{self as node, AttemptKey, Slot, WorkerKey};
 
 use super::{Call, Site, TakenSlot};
@@ -204,6 +204,9 @@ impl Site {
 
     /// What ran in the worker is ended apart, but for what has not begun in it.
     pub(super) fn on_worker_gone(&mut self, call: &mut Call<'_>, worker: WorkerKey) {
+        if self.node.keeps_caches(worker) {
+            call.to_home.push(ToHome::CachesLost { worker });
+        }
         self.lines.remove(&worker);
         self.return_begun_in(worker);
         self.for_node.push_back(node::Event::WorkerGone { worker });
@@ -216,6 +219,28 @@ impl Site {
         for attempt in waiting {
             self.free_slot(call, attempt);
         }
+    }
+
+    /// A worker keeps something of some files, and nothing of others any more.
+    pub(super) fn on_caches(
+        &mut self,
+        call: &mut Call<'_>,
+        worker: WorkerKey,
+        held: Vec<(Name, u64)>,
+        dropped: Vec<Name>,
+    ) {
+        if self.lines.contains_key(&worker) {
+            call.to_home.push(ToHome::WorkerCaches {
+                worker,
+                held: held.iter().map(|(file, _)| *file).collect(),
+                dropped: dropped.clone(),
+            });
+        }
+        self.for_node.push_back(node::Event::WorkerCaches {
+            worker,
+            held,
+            dropped,
+        });
     }
 
     /// The graph is done with an attempt that runs or waits.

@@ -10,6 +10,7 @@ use ciel_graph::{self as graph, Ahead, Assignment, Continuation};
 use ciel_model::{Failure, FailureKind, Label, Name};
 use ciel_node::{AttemptKey, Slot, WorkerKey};
 
+use super::files::taken;
 use super::machine::Machine;
 use super::{Common, Local};
 use crate::ahead::{assert_sent, attempt_of, gives_plain_values};
@@ -40,7 +41,7 @@ impl Machine {
                 self.workers.insert(worker, VecDeque::new());
                 self.schedule_soon(common, Local::Hello(worker));
             }
-            Effect::StopWorker { worker } => drop(self.workers.remove(&worker)),
+            Effect::StopWorker { worker } => self.forget_worker(worker),
             Effect::DropParked { task, .. } => drop(self.parked.remove(&task)),
             Effect::ReplyLate { attempt, reply } => self.take_reply(common, attempt, reply),
             Effect::SendStarts { worker, starts, .. } => {
@@ -115,6 +116,7 @@ impl Machine {
     fn begin(&mut self, common: &mut Common<'_>, assignment: Assignment, slot: Slot) {
         let attempt = attempt_of(&assignment);
         let strand = assignment.strand;
+        let files = taken(&assignment.entry);
         let live = self.parked.remove(&assignment.task);
         let (script, beginning) = enter(assignment, live, &common.saved);
         let checkpoint = Beginning::Restore { checkpoint: true };
@@ -136,6 +138,9 @@ impl Machine {
         };
         let before = self.processes.insert(attempt, process);
         assert!(before.is_none(), "{attempt:?} began twice");
+        if let Slot::Worker(worker) = slot {
+            self.keep_caches(common, worker, files);
+        }
         if asks {
             let AttemptKey { task, number } = attempt;
             return self.submit(
@@ -200,7 +205,7 @@ impl Machine {
 
     /// The worker is gone; so is what ran in it, and the node reports what was parked there.
     fn kill_worker(&mut self, common: &mut Common<'_>, worker: WorkerKey) {
-        self.workers.remove(&worker);
+        self.forget_worker(worker);
         let in_it = |process: &Process| process.slot == Slot::Worker(worker);
         let victims = self.processes.iter().filter(|(_, process)| in_it(process));
         let victims: Vec<AttemptKey> = victims.map(|(attempt, _)| *attempt).collect();
@@ -218,6 +223,11 @@ impl Machine {
             self.followers.remove(&attempt);
             self.submit(common, Event::TurnEnded { attempt, end: None });
         }
+    }
+
+    fn forget_worker(&mut self, worker: WorkerKey) {
+        self.workers.remove(&worker);
+        self.caches.remove(&worker);
     }
 
     fn lose(&mut self, common: &mut Common<'_>, attempt: AttemptKey) {

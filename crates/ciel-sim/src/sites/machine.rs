@@ -10,7 +10,7 @@ use ciel_engine::message::{SiteKey, ToHome, ToSite};
 use ciel_engine::site::Site;
 use ciel_engine::{Caller, Effect, Event, Reply};
 use ciel_graph::{self as graph, Ahead, Checkpoint, Continuation, Step, Wait};
-use ciel_model::{Handle, TaskKey};
+use ciel_model::{Handle, Name, TaskKey};
 use ciel_node::{AttemptKey, Node, Slot, WorkerKey};
 
 use super::network::{TIMING, Way};
@@ -41,6 +41,8 @@ pub(super) struct Machine {
     pub(super) workers: BTreeMap<WorkerKey, VecDeque<Ahead>>,
     /// What workers have begun by themselves, behind which attempt, before the home has replied.
     pub(super) followers: BTreeMap<AttemptKey, (WorkerKey, Ahead)>,
+    /// Files of which each worker keeps something, the oldest first.
+    pub(super) caches: BTreeMap<WorkerKey, Vec<Name>>,
     ticks_at: Option<u64>,
 }
 
@@ -58,6 +60,7 @@ impl Machine {
             parked: BTreeMap::new(),
             workers: BTreeMap::new(),
             followers: BTreeMap::new(),
+            caches: BTreeMap::new(),
             ticks_at: None,
         };
         machine.say(common, vec![ToHome::Joined { capacity }]);
@@ -278,6 +281,7 @@ impl Machine {
             attempt: number,
             step,
         };
+        let event = common.with_files(process.script.name(), event);
         match has_begun {
             true => self.submit(common, Event::SpawnedBegun(event)),
             false => self.submit(common, event),
@@ -337,6 +341,7 @@ impl Machine {
     fn end(&mut self, common: &mut Common<'_>, attempt: AttemptKey, last: Move) {
         let process = self.processes.remove(&attempt).expect("it acts");
         let event = end_of(attempt, last, process.script.printed);
+        let event = common.with_files(process.script.name(), event);
         if let Slot::Worker(worker) = process.slot {
             return self.end_in_worker(common, worker, attempt, event);
         }

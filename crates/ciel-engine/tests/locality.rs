@@ -1,0 +1,240 @@
+//! A home with three sites: which of them a task goes to, by what each has of its inputs.
+
+#![allow(missing_docs)]
+
+use std::sync::Arc;
+
+use ciel_coordinator::Coordinator;
+use ciel_engine::home::{FromHome, Home};
+use ciel_engine::message::{SiteKey, ToHome, ToSite};
+use ciel_graph::{self as graph, Output, Policy, Step};
+use ciel_model::{
+    AttemptNumber, Class, Content, Descriptor, Form, Handle, Input, Name, Pool, Resources,
+    SegmentedQueue, TaskKey, Value,
+};
+use ciel_node::{AttemptKey, Capacity, Slot, WorkerKey};
+
+const ROOT: AttemptKey = attempt_of(0);
+
+const fn attempt_of(task: u64) -> AttemptKey {
+    AttemptKey {
+        task: TaskKey(task),
+        number: AttemptNumber(0),
+    }
+}
+
+/// Three sites of one core each. The root runs at site 0, and each task that it spawns is a process
+/// at the site that it goes to.
+struct Sites {
+    home: Home,
+    spawned: u64,
+}
+
+impl Sites {
+    fn new() -> Sites {
+        let state = Coordinator::new(Policy::default(), false);
+        let mut sites = Sites {
+            home: Home::new(state),
+            spawned: 0,
+        };
+        for site in 0..3 {
+            let resources = Resources {
+                millicores: 1000,
+                ..Resources::default()
+            };
+            let capacity = Capacity {
+                resources,
+                threads: 1,
+                serial: false,
+            };
+            assert_eq!(sites.hear(site, ToHome::Joined { capacity }), None);
+        }
+        let mut out = SegmentedQueue::default();
+        let root = graph::Event::RootSubmitted {
+            name: Name::of_root(b"test"),
+            descriptor: Arc::new(Descriptor::plain(
+                "s",
+                Class::Coordination,
+                "s",
+                b"s".as_slice(),
+            )),
+        };
+        sites.home.tell(0, root, &mut out);
+        assert_eq!(offered(out), Some(0));
+        sites.begin(0, 0);
+        sites
+    }
+
+    /// A site says something; the site to which a task is offered then.
+    fn hear(&mut self, site: u32, message: ToHome) -> Option<u32> {
+        let mut out = SegmentedQueue::default();
+        self.home.receive(0, SiteKey(site), message, &mut out);
+        self.home.check_all();
+        offered(out)
+    }
+
+    fn begin(&mut self, site: u32, task: u64) {
+        let slot = match task {
+            0 => Slot::Thread,
+            _ => Slot::Process,
+        };
+        let attempt = attempt_of(task);
+        self.hear(site, ToHome::Placed { attempt, slot });
+    }
+
+    /// The root spawns a task that takes the outputs of those tasks; its key, and where it goes.
+    fn spawn(&mut self, class: Class, inputs: &[Input]) -> (u64, u32) {
+        let action = self.spawned;
+        self.spawned += 1;
+        let descriptor = Descriptor {
+            inputs: inputs.to_vec(),
+            ..Descriptor::plain("p", class, "t", b"t".as_slice())
+        };
+        let step = Step::Spawn {
+            action,
+            first: Handle(action as u32),
+            descriptor: Arc::new(descriptor),
+        };
+        let event = graph::Event::TaskStepped {
+            task: ROOT.task,
+            attempt: ROOT.number,
+            step,
+        };
+        let site = self.hear(0, ToHome::Acted(event)).expect("it is offered");
+        (self.spawned, site)
+    }
+
+    /// A task ends at its site with a file of so many bytes.
+    fn end(&mut self, (task, site): (u64, u32), length: u64) {
+        let content = Content::File {
+            name: file_of(task),
+            length,
+            digest: None,
+        };
+        let value = Value {
+            content,
+            ..Value::inline(Form::Bytes, b"".as_slice())
+        };
+        let event = graph::Event::TaskFinished {
+            task: TaskKey(task),
+            attempt: AttemptNumber(0),
+            outputs: vec![Output::Value(value)],
+            printed: false,
+            audit: None,
+        };
+        assert_eq!(self.hear(site, ToHome::Acted(event)), None);
+    }
+
+    /// Tasks at sites 1 and 2, which have ended with files of these lengths.
+    fn with_files(lengths: [u64; 2]) -> Sites {
+        let mut sites = Sites::new();
+        let made = [(); 2].map(|()| sites.spawn(Class::Process, &[]));
+        assert_eq!(made, [(1, 1), (2, 2)], "each goes to a site that is idle");
+        for ((task, site), length) in made.into_iter().zip(lengths) {
+            sites.begin(site, task);
+            sites.end((task, site), length);
+        }
+        sites
+    }
+
+    /// Where a task goes that takes both files.
+    fn spawn_reader(&mut self) -> (u64, u32) {
+        self.spawn(Class::Process, &[0, 1].map(Handle).map(Input::value))
+    }
+
+    fn caches(&mut self, site: u32, held: &[u64], dropped: &[u64]) {
+        let files = |tasks: &[u64]| tasks.iter().copied().map(file_of).collect();
+        let message = ToHome::WorkerCaches {
+            worker: WorkerKey(7),
+            held: files(held),
+            dropped: files(dropped),
+        };
+        assert_eq!(self.hear(site, message), None);
+    }
+
+    /// Where a task of a pool goes that names the second file.
+    fn spawn_pooled(&mut self) -> (u64, u32) {
+        let class = Class::Pooled(Pool::new("p", 1));
+        self.spawn(class, &[Input::reference(Handle(1))])
+    }
+}
+
+/// The site to which a task is offered, if one is.
+fn offered(mut out: SegmentedQueue<FromHome>) -> Option<u32> {
+    std::iter::from_fn(|| out.pop_front()).find_map(|told| match told {
+        FromHome::Send(site, ToSite::Offer(_)) => Some(site.0),
+        _ => None,
+    })
+}
+
+fn file_of(task: u64) -> Name {
+    Name(u128::from(task) << 64)
+}
+
+#[test]
+fn task_goes_to_the_idle_site_that_has_most_bytes_of_its_inputs() {
+    assert_eq!(Sites::with_files([1000, 999]).spawn_reader().1, 1);
+    assert_eq!(Sites::with_files([999, 1000]).spawn_reader().1, 2);
+}
+
+#[test]
+fn task_does_not_wait_for_the_site_that_has_its_inputs_while_another_one_is_idle() {
+    let mut sites = Sites::with_files([1, 1000]);
+    assert_eq!(sites.spawn_reader().1, 2);
+    assert_eq!(sites.spawn_reader().1, 1);
+}
+
+#[test]
+fn site_has_what_a_task_took_that_began_there() {
+    let mut sites = Sites::with_files([1, 1000]);
+    let first = sites.spawn_reader();
+    let second = sites.spawn_reader();
+    sites.begin(second.1, second.0);
+    sites.end(second, 7);
+    assert_eq!((first.1, second.1), (2, 1));
+    // Site 2 is as idle as site 1 when its reader has ended, too.
+    sites.begin(first.1, first.0);
+    sites.end(first, 7);
+    assert_eq!(
+        sites.spawn_reader().1,
+        1,
+        "both have all, and it comes first"
+    );
+}
+
+#[test]
+fn site_that_is_lost_has_nothing_any_more() {
+    let mut sites = Sites::with_files([1, 1000]);
+    let mut out = SegmentedQueue::default();
+    sites.home.lose_site(0, SiteKey(2), &mut out);
+    sites.home.check_all();
+    let resources = Resources {
+        millicores: 1000,
+        ..Resources::default()
+    };
+    let capacity = Capacity {
+        resources,
+        threads: 1,
+        serial: false,
+    };
+    sites.hear(2, ToHome::Joined { capacity });
+    assert_eq!(sites.spawn_reader().1, 1);
+}
+
+#[test]
+fn task_goes_to_the_idle_site_whose_worker_keeps_what_it_made_of_a_file() {
+    let mut sites = Sites::with_files([1, 1000]);
+    sites.caches(1, &[2], &[]);
+    assert_eq!(sites.spawn_pooled().1, 1);
+
+    let mut sites = Sites::with_files([1, 1000]);
+    sites.caches(1, &[2], &[]);
+    sites.caches(1, &[], &[2]);
+    assert_eq!(sites.spawn_pooled().1, 2, "it keeps that no more");
+
+    let mut sites = Sites::with_files([1, 1000]);
+    sites.caches(1, &[2], &[]);
+    let worker = WorkerKey(7);
+    assert_eq!(sites.hear(1, ToHome::CachesLost { worker }), None);
+    assert_eq!(sites.spawn_pooled().1, 2, "its worker is gone");
+}

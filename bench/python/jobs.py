@@ -125,14 +125,16 @@ def stand(milliseconds: float) -> float:
 
 @ciel.task
 def divided(count: int, milliseconds: float) -> list[tuple[int, float]]:
-    """Where and when so many short calls began: by halves, which stay here until a core is idle."""
+    """So many short calls by halves, which stay here until a core is idle: where and when each
+    half, and each call, began.
+    """
+    began = os.getpid(), time.perf_counter()
     if count == 1:
-        began = os.getpid(), time.perf_counter()
         spin.function(milliseconds)
         return [began]
     first = divided.spawn(count // 2, milliseconds)
     second = divided.spawn(count - count // 2, milliseconds)
-    return first.result() + second.result()
+    return [began, *first.result(), *second.result()]
 
 
 @ciel.task
@@ -270,10 +272,13 @@ def fib_rate(count: int) -> dict[str, float]:
 
 
 def idle(count: int) -> dict[str, float]:
-    """From the end of the last task on a core to the first call that was promoted for it."""
+    """From the end of the last task on a core to the first instruction of what was promoted for it.
+
+    That task ends before any half has been in place for long enough to be a task anyway.
+    """
     gaps = []
     for _ in range(count):
-        standing, dividing = stand.spawn(30.0), divided.spawn(256, 0.3)
+        standing, dividing = stand.spawn(5.0), divided.spawn(256, 0.3)
         found = dividing.result()  # main needs no core meanwhile
         free, (here, _) = standing.result(), found[0]
         elsewhere = [at for place, at in found if place != here and at > free]

@@ -82,6 +82,13 @@ impl IdleCores {
         self.unclaimed.into()
     }
 
+    /// Whether a strand sends its tasks at once when it has spawned so many: as many as there are
+    /// idle cores, and whenever there are twice as many, so that many cost few messages.
+    pub fn want(self, spawned: u32) -> bool {
+        let count = self.count();
+        count > 0 && spawned.is_multiple_of(count) && (spawned / count).is_power_of_two()
+    }
+
     /// The engine has counted so many; none if it knew that. Cores that have become idle are
     /// unclaimed, and those that have a task by now are the ones that were claimed.
     pub fn counted(self, count: usize) -> Option<IdleCores> {
@@ -275,6 +282,17 @@ mod tests {
         assert!(far.look(shared, 1, 2).is_none());
         shared = shared.returned(near.end());
         assert!(far.look(shared, 1, 2).is_some());
+    }
+
+    #[test]
+    fn idle_cores_want_as_many_tasks_as_they_are_and_then_twice_as_many() {
+        let wanted = |count: u64| -> Vec<u32> {
+            let shared = IdleCores::from_bits(count << 48);
+            (0..=24).filter(|spawned| shared.want(*spawned)).collect()
+        };
+        assert!(wanted(0).is_empty());
+        assert_eq!(wanted(1), [1, 2, 4, 8, 16]);
+        assert_eq!(wanted(3), [3, 6, 12, 24]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod tasks;
 
 use std::os::fd::RawFd;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,8 @@ const ALONE_S: f64 = 0.010;
 pub struct Connection {
     ends: Ends,
     watch: Arc<Watch>,
+    /// Spawns that were sent since a task last got its turn.
+    spawns: AtomicU32,
     /// What the engine has declared.
     received: Arc<Mutex<Definitions>>,
     /// What was declared to it.
@@ -84,7 +87,7 @@ impl Connection {
     /// A message for Python; one that gives a task its turn is noted.
     fn heard<'py>(&self, py: Python<'py>, message: EngineMessage) -> PyResult<Bound<'py, PyAny>> {
         if matches!(message.kind, Some(Kind::Start(_) | Kind::Resume(_))) {
-            self.watch.begin_turn(&self.ends);
+            self.note_turn();
         }
         engine_messages::to_python(py, message, &self.received)
     }
@@ -164,6 +167,7 @@ impl Connection {
         Ok(Connection {
             ends,
             watch,
+            spawns: AtomicU32::new(0),
             received,
             sent: Sent::default(),
         })

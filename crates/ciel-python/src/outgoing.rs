@@ -51,6 +51,8 @@ struct Pending {
     is_fresh: bool,
     /// Whether the buffer holds the last word of a turn, which the next `receive` sends.
     awaits_receive: bool,
+    /// Whether the thread is to send what is there without waiting for more.
+    is_urgent: bool,
     /// Whether nothing more will be sent: closed by us, or the peer has gone.
     is_ended: bool,
 }
@@ -70,6 +72,7 @@ impl Outgoing {
             thread: Thread::NotStarted,
             is_fresh: false,
             awaits_receive: false,
+            is_urgent: false,
             is_ended: false,
         };
         Outgoing {
@@ -81,8 +84,8 @@ impl Outgoing {
     }
 
     /// Appends a message to the buffer; returns whether the buffer is full and should be flushed.
-    /// What `is_last` of a task's turn is sent by the `receive` that follows, so the thread sleeps
-    /// on.
+    /// What `is_last` of a task's turn is sent by the `receive` that follows, or by the caller, so
+    /// the thread sleeps on.
     ///
     /// # Errors
     /// [`EncodeError::TooLong`]; nothing was appended then.
@@ -117,6 +120,14 @@ impl Outgoing {
             self.rouse(&mut pending);
         }
         Ok(is_full)
+    }
+
+    /// The thread sends all messages appended before the call, as soon as it runs.
+    pub fn hasten(&self) {
+        if !self.socket.is_laid_down() {
+            lock(&self.pending).is_urgent = true;
+            self.woken.notify_all();
+        }
     }
 
     /// Sends all messages appended before the call; waits while the peer does not read.
@@ -192,10 +203,10 @@ impl Outgoing {
                         .unwrap_or_else(PoisonError::into_inner);
                 }
             }
-            let waited = self
-                .woken
-                .wait_timeout_while(pending, WAIT_MAX, |one| !one.is_ended);
+            let may_wait = |one: &mut Pending| !one.is_ended && !one.is_urgent;
+            let waited = self.woken.wait_timeout_while(pending, WAIT_MAX, may_wait);
             let (mut pending, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            pending.is_urgent = false;
             idle_waits = if pending.is_fresh { 0 } else { idle_waits + 1 };
             pending.is_fresh = false;
             let (is_ended, is_due) = (pending.is_ended, !pending.bytes.is_empty());

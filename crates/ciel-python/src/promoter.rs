@@ -172,7 +172,7 @@ impl Promoter {
         if let Some(mut kept) = self.kept()
             && let Some(message) = kept.levels.take_ended()
         {
-            self.shared.say(&[message]);
+            self.shared.say(&[message], false);
         }
     }
 
@@ -265,7 +265,7 @@ impl Promoter {
         let mut kept = self.kept()?;
         let called = kept.levels.end_ahead(count);
         if kept.claim.cores() > 0 && self.shared.is_due(&mut kept) {
-            self.shared.promote(&mut kept);
+            self.shared.promote_soon(&mut kept);
         }
         called
     }
@@ -281,9 +281,19 @@ impl Promoter {
         let mut kept = self.kept()?;
         let payload = kept.levels.leave(name);
         if kept.claim.cores() > 0 && self.shared.is_due(&mut kept) {
-            self.shared.promote(&mut kept);
+            self.shared.promote_soon(&mut kept);
         }
         payload
+    }
+
+    /// The strand that has its turn has spawned a task just now, which is sent at once if idle
+    /// cores want it, so that these need not wait until the strand does.
+    pub fn hasten_spawn(&self, py: Python<'_>) {
+        let spawned = self.connection.get().count_spawn();
+        let idle_cores = self.shared.idle_cores.as_ref();
+        if idle_cores.is_some_and(|shared| shared.now().want(spawned)) {
+            py.detach(|| self.shared.ends.outgoing.flush());
+        }
     }
 
     /// Time from one heartbeat to the next.
@@ -303,7 +313,7 @@ impl Promoter {
             return;
         };
         let messages = take(&mut kept.levels);
-        let is_full = shared.say(&messages);
+        let is_full = shared.say(&messages, false);
         drop(kept);
         if is_full {
             py.detach(|| shared.ends.outgoing.flush());
@@ -325,11 +335,12 @@ impl Shared {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends messages; returns whether they should be sent now.
-    fn say(&self, messages: &[WorkerMessage]) -> bool {
+    /// Appends messages, which the caller sends itself if `is_last`; returns whether they should be
+    /// sent now.
+    fn say(&self, messages: &[WorkerMessage], is_last: bool) -> bool {
         let mut is_full = false;
         for message in messages {
-            let said = self.ends.outgoing.say(message, false);
+            let said = self.ends.outgoing.say(message, is_last);
             debug_assert!(said.is_ok(), "what is kept is short");
             is_full |= said.unwrap_or_default();
         }
@@ -441,22 +452,35 @@ impl Shared {
     }
 
     fn promote_now(&self, mut kept: MutexGuard<'_, Kept>) {
-        self.promote(&mut kept);
+        let messages = self.promote(&mut kept);
+        // Nobody else need wake up to send them.
+        self.say(&messages, true);
         drop(kept);
         self.ends.outgoing.flush();
     }
 
-    fn promote(&self, kept: &mut Kept) {
+    /// As `promote_now`, for the thread of the strand, which does not wait while they are sent.
+    fn promote_soon(&self, kept: &mut Kept) {
+        let pending = kept.levels.pending();
+        let messages = self.promote(kept);
+        self.say(&messages, false);
+        if kept.levels.pending() < pending {
+            self.ends.outgoing.hasten();
+        }
+    }
+
+    /// The messages by which children become tasks, and that count those which have ended.
+    fn promote(&self, kept: &mut Kept) -> Vec<WorkerMessage> {
         kept.levels
             .forget_called(self.called.load(Ordering::Relaxed));
         let pending = kept.levels.pending();
         let count_max = PROMOTED_MAX * kept.claim.cores().max(1) as usize;
-        let messages = kept.levels.promote(count_max, |name| self.tag_at(name));
+        let mut messages = kept.levels.promote(count_max, |name| self.tag_at(name));
         if kept.levels.pending() < pending {
             kept.claim.end();
         }
-        self.say(&messages);
-        self.say(kept.levels.take_ended().as_slice());
+        messages.extend(kept.levels.take_ended());
+        messages
     }
 
     /// Whether idle cores wait for children that are kept, and these become tasks now: a short one

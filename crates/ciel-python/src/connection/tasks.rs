@@ -2,6 +2,8 @@
 //!
 //! It does not know which ones these are. Read next: `stack/tasks.rs`.
 
+use std::sync::atomic::Ordering;
+
 use ciel_protocol::wire::engine_message::Kind;
 use ciel_protocol::wire::{self, EngineMessage, WorkerMessage};
 use pyo3::prelude::*;
@@ -58,7 +60,19 @@ impl Connection {
         if self.ends.outgoing.awaits_receive() {
             py.detach(|| self.ends.outgoing.flush());
         }
+        self.note_turn();
+    }
+
+    /// A task has its turn from now on.
+    pub(super) fn note_turn(&self) {
+        self.spawns.store(0, Ordering::Relaxed);
         self.watch.begin_turn(&self.ends);
+    }
+
+    /// Counts a spawn that was sent; how many were since a task last got its turn.
+    pub(crate) fn count_spawn(&self) -> u32 {
+        let before = self.spawns.fetch_add(1, Ordering::Relaxed);
+        before.wrapping_add(1)
     }
 
     /// Whether the tasks of that definition have one output, and nothing but one core.

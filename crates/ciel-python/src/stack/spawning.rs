@@ -255,6 +255,7 @@ fn send(
         None,
         released,
     )?;
+    promoter.get().hasten_spawn(py);
     let of = (spawner.owner, spawner.handle);
     let future = stack.borrow().future_of(py, of, State::Known(None));
     future.map(Some)

@@ -138,8 +138,9 @@ soak: build ## random runs of the simulator, SEEDS FIRST; INPUTS of readers; KIL
 	@cargo run --release --locked --quiet -p ciel-fuzz --example fuzz -- $(INPUTS) $(FIRST)
 	@$(WITH_PYTHON) CIEL_KILLS=$(KILLS) cargo test --locked --quiet \
 		-p ciel-cli --test kills -- --nocapture
-	@$(WITH_PYTHON) CIEL_STREAM_KILLS=$(STREAM_KILLS) $(PYTHON) -m pytest -q \
-		sdk/python/tests/test_killed_readers.py
+	@$(WITH_PYTHON) CIEL_STREAM_KILLS=$(STREAM_KILLS) $(PYTHON) -m pytest -q -k "killed or dies or cut" \
+		sdk/python/tests/test_killed_readers.py sdk/python/tests/test_stream_modes.py \
+		sdk/python/tests/test_tcp_streams.py
 	@$(WITH_PYTHON) CIEL_STREAM_BYTES=$(OUTPUT_BYTES) $(PYTHON) -m pytest -q -k large \
 		sdk/python/tests/test_stream_cases.py
 	@CIEL_STREAM_BYTES=$(OUTPUT_BYTES) cargo test --locked --quiet \

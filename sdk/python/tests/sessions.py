@@ -14,10 +14,10 @@ import pytest
 Fixture = Callable[[pytest.FixtureRequest, pytest.TempPathFactory], Iterator[ciel.Session]]
 
 
-def with_slots(*counts: int) -> Fixture:
-    """The fixture `session` of a test file: its tests run for each of these counts of slots."""
+def with_slots(*counts: int, name: str = "session") -> Fixture:
+    """The fixture of that name of a test file: tests run for each of these counts of slots."""
 
-    @pytest.fixture(scope="module", params=counts, name="session")
+    @pytest.fixture(scope="module", params=counts, name=name)
     def session(
         request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     ) -> Iterator[ciel.Session]:

@@ -1,13 +1,14 @@
 """Awkward consumers in every mode: late ones, several, one that reads again, and large streams.
 
-Further cases of every mode are in `test_stream_modes.py`, those of broken connections in
-`test_tcp_streams.py`.
+Pipelines here are longer than the slots. Further cases of every mode are in `test_stream_modes.py`,
+those of broken connections in `test_tcp_streams.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ from sessions import with_slots
 
 session = with_slots(3)
 
+few_slots = with_slots(1, 2, name="few_slots")
+
 LINE = b"0123456789abcde\n"
 
-LARGE = int(os.environ.get("CIEL_STREAM_BYTES", "0"))
-"""Bytes of large streams; 5 GB, for example. Without it they are left out."""
+LARGE = int(os.environ.get("CIEL_STREAM_BYTES", str(16 << 20)))
+"""Bytes of large streams; `make soak` sets 5 GB."""
 
 
 def made_by(length: int) -> str:
@@ -75,7 +78,9 @@ def test_several_consumers_of_one_mode_have_every_byte(session: ciel.Session, mo
     length = 1_000_003
     made = session.sh(made_by(length), stdout=ciel.stream)
     readers = [session.sh("md5sum", stdin=made.stream(mode=mode)) for _ in range(4)]
+    tasks = [session.submit(digests, made.stream(mode=mode), made.stream()) for _ in range(2)]
     assert [reader.result() for reader in readers] == [digest_of(length)] * 4
+    assert [task.result() for task in tasks] == [[digest_of(length)] * 2] * 2
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -92,8 +97,74 @@ def test_consumer_that_reads_again_has_every_byte_again_in_any_mode(
     assert made.result() == whole_of(length)
 
 
-@pytest.mark.skipif(not LARGE, reason="CIEL_STREAM_BYTES says how large a large stream is")
+@pytest.mark.parametrize("mode", MODES)
+def test_program_that_reads_has_every_byte_in_any_mode(session: ciel.Session, mode: str) -> None:
+    for length in (0, 1, 3 << 20):
+        made = session.sh(made_by(length), stdout=ciel.stream)
+        with made.stream(mode=mode).open() as file:
+            assert file.read() == whole_of(length)
+
+
+def passed_on(given: ciel.Reading[bytes]) -> Iterator[bytes]:
+    """What it reads, in small blocks of lines."""
+    block = []
+    for line in given:
+        block.append(line)
+        if len(block) == 99:
+            yield b"".join(block)
+            block.clear()
+    yield b"".join(block)
+
+
+PASSED_ON = {
+    mode: ciel.task(joined=True, stream=ciel.stream(mode=mode))(passed_on) for mode in MODES
+}
+
+
+@pytest.mark.parametrize("length", [0, 1, 1_000_001])
+@pytest.mark.parametrize("mode", MODES)
+def test_pipeline_longer_than_the_slots_gives_every_byte_in_any_mode(
+    few_slots: ciel.Session, mode: str, length: int
+) -> None:
+    """Each stage is read by one task only, so direct ones fall back where a slot is missing."""
+    made = few_slots.sh(made_by(length), stdout=ciel.stream(mode=mode))
+    for stage in range(6):
+        if stage % 3 == 1:
+            made = few_slots.submit(PASSED_ON[mode], made.stream())
+        else:
+            made = few_slots.sh("cat", stdin=made, stdout=ciel.stream(mode=mode))
+    assert few_slots.sh("md5sum", stdin=made).result() == digest_of(length)
+
+
+def lines_of(length: int) -> Iterator[bytes]:
+    """The same bytes, in pieces of a mebibyte."""
+    piece = LINE * 65_536
+    for begin in range(0, length, len(piece)):
+        yield piece[: length - begin]
+
+
+LINES_OF = {
+    mode: ciel.task(joined=True, stream=ciel.stream(mode=mode))(lines_of) for mode in MODES
+}
+
+
+@ciel.task
+def digest_in_pieces(given: ciel.Reading[bytes]) -> bytes:
+    """Reads once, and keeps nothing of it."""
+    found = hashlib.md5()
+    with given.open() as file:
+        while piece := file.read(1 << 20):
+            found.update(piece)
+    return f"{found.hexdigest()}  -\n".encode()
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_large_stream_arrives_whole_in_any_mode(session: ciel.Session, mode: str) -> None:
     made = session.sh(made_by(LARGE), stdout=ciel.stream(mode=mode))
     assert session.sh("md5sum", stdin=made).result() == digest_of(LARGE)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_large_stream_of_tasks_arrives_whole_in_any_mode(session: ciel.Session, mode: str) -> None:
+    made = session.submit(LINES_OF[mode], LARGE)
+    assert session.submit(digest_in_pieces, made.stream()).result() == digest_of(LARGE)

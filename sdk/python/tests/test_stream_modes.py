@@ -24,6 +24,9 @@ LINE = b"0123456789abcde\n"
 
 LENGTHS = [0, 1, 3 << 20]
 
+KILLS = int(os.environ.get("CIEL_STREAM_KILLS", "3"))
+"""Pairs of kills of a producer, in each mode."""
+
 WISHES: list[dict[str, Any]] = [
     {"mode": mode} for mode in MODES
 ] + [
@@ -189,7 +192,7 @@ def test_reader_that_leaves_early_does_not_fail_its_producer_in_any_mode(
     assert session.submit(first_bytes, made.stream()).result() == first
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(KILLS))
 @pytest.mark.parametrize("mode", MODES)
 def test_producer_that_dies_anywhere_is_no_end_in_any_mode(
     session: ciel.Session, mode: str, seed: int, tmp_path: Path

@@ -81,6 +81,9 @@ def main(kind: str, offsets: str, rounds: str) -> list[str]:
 
 KINDS = ["commands", "tasks"]
 
+KILLS = int(os.environ.get("CIEL_STREAM_KILLS", "3"))
+"""How often connections are cut, and data planes killed, at other offsets."""
+
 
 class Gates:
     """What a reader writes to when it asks for a cut, and reads from when that is done."""
@@ -133,7 +136,7 @@ def played(
     return jobs.end_of(process)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(KILLS))
 @pytest.mark.parametrize("kind", KINDS)
 def test_connection_that_is_cut_at_any_offset_is_resumed_there(
     tmp_path: Path, kind: str, seed: int
@@ -149,7 +152,7 @@ def test_connection_that_is_cut_at_any_offset_is_resumed_there(
     assert how in told, (offsets, told)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(KILLS))
 @pytest.mark.parametrize("kind", KINDS)
 def test_data_plane_that_dies_leaves_its_reader_the_file_and_the_next_one_a_new_plane(
     tmp_path: Path, kind: str, seed: int

@@ -228,9 +228,22 @@ return text(stdinout([made], ["sh", "-c", "echo go > gate; cat"]));
 """
 
 
-def test_stdinout_stream_of_skywriting_is_read_while_it_is_written(tmp_path: Path) -> None:
-    """The function of the library made no stream, as if a task could not read one."""
+HINT = LIBRARY.replace(
+    'stdinout_stream([], ["sh", "-c", "echo a; read line < gate; echo b"])',
+    'spawn_exec("stdinout", {"inputs": [], "stream_output": true, "command_line": '
+    '["sh", "-c", "echo a; read line < gate; echo b"]}, 1)[0]',
+)
+
+
+@pytest.mark.parametrize("script", [LIBRARY, HINT], ids=["library", "hint"])
+def test_stdinout_stream_of_skywriting_is_read_while_it_is_written(
+    tmp_path: Path, script: str
+) -> None:
+    """The function of the library made no stream, as if a task could not read one.
+
+    Nor did the argument `stream_output`, by which programs of CIEL ask for one.
+    """
     os.mkfifo(tmp_path / "gate")
-    (tmp_path / "job.sw").write_text(LIBRARY)
+    (tmp_path / "job.sw").write_text(script)
     ended = jobs.command(tmp_path, "run", "-j2", "job.sw")
     assert ended.printed == b'"a\\nb\\n"\n', ended.talk

@@ -75,9 +75,13 @@ fn streams_among<'a>(words: impl Iterator<Item = &'a Value>) -> Vec<&'a Value> {
 }
 
 /// What a command says of its streams: of the outputs with these names, and of its input under
-/// `key`. `stream` declares outputs, all of them if it is `true`.
+/// `key`. `stream` declares outputs, all of them if it is `true`; programs of CIEL call that
+/// `stream_output`.
 pub(super) fn streams(arguments: &Value, names: &[String], outputs: u32, key: &str) -> Streams {
-    let outputs = match arguments.get("stream") {
+    let declared = arguments
+        .get("stream")
+        .or_else(|| arguments.get("stream_output"));
+    let outputs = match declared {
         Some(Value::Bool(true)) => (0..outputs).collect(),
         Some(Value::Array(given)) => {
             let place = |name: &Value| names.iter().position(|known| name.as_str() == Some(known));

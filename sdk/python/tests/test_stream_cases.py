@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +134,34 @@ def test_pipeline_longer_than_the_slots_gives_every_byte_in_any_mode(
         else:
             made = few_slots.sh("cat", stdin=made, stdout=ciel.stream(mode=mode))
     assert few_slots.sh("md5sum", stdin=made).result() == digest_of(length)
+
+
+def values(count: int) -> Iterator[int | bytes]:
+    """Numbers, and long values, which ends of a direct stream share."""
+    for number in range(count):
+        yield number if number % 3 else bytes([number % 256]) * 100_000
+
+
+VALUES = {mode: ciel.task(stream=ciel.stream(mode=mode))(values) for mode in MODES}
+
+
+@ciel.task
+def digest_of_values(given: Iterable[int | bytes]) -> str:
+    """Of their representations, in order."""
+    found = hashlib.md5()
+    for value in given:
+        found.update(repr(value).encode())
+    return found.hexdigest()
+
+
+@pytest.mark.parametrize("count", [0, 1, 100])
+@pytest.mark.parametrize("mode", MODES)
+def test_reader_has_every_value_in_any_mode(
+    few_slots: ciel.Session, mode: str, count: int
+) -> None:
+    made = few_slots.submit(VALUES[mode], count)
+    found = few_slots.submit(digest_of_values, made.stream()).result()
+    assert found == digest_of_values(values(count))
 
 
 def lines_of(length: int) -> Iterator[bytes]:

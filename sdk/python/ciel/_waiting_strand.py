@@ -284,7 +284,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
         arrived = []
         for future, handle in zip(futures, handles, strict=True):
             if handle in found:
-                future._known = found[handle]
+                _note_answer(future, found[handle])
                 arrived.append(future)
         return arrived
 
@@ -409,6 +409,14 @@ class WaitingStrand(EngineStrand, TaskStrand):
             self.process.send(self)
 
 
+def _note_answer(future: Future[Any], answer: Known) -> None:
+    """The answer is what is known of a future, unless that was known before: the engine may have
+    been asked about a copy of it, with another handle.
+    """
+    if future._known is None:
+        future._known = answer
+
+
 class Severed:
     """Stands for the connection in a strand that was cancelled while it waited."""
 
@@ -452,7 +460,7 @@ class Row:
         arrived = []
         for answer in self._ask(timeout_ms, part).references:
             for future in self.left.get(answer.handle, ()):
-                future._known = answer
+                _note_answer(future, answer)
             arrived.append(answer.handle)
         return self._taken(arrived)
 

@@ -41,6 +41,10 @@ def hands(x):
 def total(*values):
     return sum(values)
 
+@ciel.task(retries=1)
+def sent(x):
+    return x * 3
+
 @ciel.task
 def asks(futures):
     return sum(future.result() for future in futures)
@@ -111,6 +115,7 @@ def loop(seed, count):
         if chance.random() < 0.4:
             task, ask = plain, chance.choice(OF_PLAIN)
         futures = []
+        far = sent.spawn(number) if number % 3 == 0 else None
         for item in range(x, x + chance.choice([1, 12, 50, 90])):
             futures.append(task.spawn(item))
             if chance.random() < 0.005:
@@ -119,6 +124,8 @@ def loop(seed, count):
                 x += seen(chance.choice(futures))
             if chance.random() < 0.2:
                 plain.spawn(item)
+        if far is not None:
+            print("far", far.result())
         x = (x * 7 + ask(futures)) % 1009
         print("listed", number, task.label, x)
     return x
@@ -241,6 +248,23 @@ def bad(x):
 def waits(x):
     return short.spawn(x).result()
 
+@ciel.task
+def total(*values):
+    return sum(values)
+
+def first(task, count):
+    futures = spawned(task, count)
+    ciel.wait(futures, count="first")
+    return passed_on(futures)
+
+def completed(task, count):
+    return passed_on(list(ciel.as_completed(spawned(task, count))))
+
+def passed_on(futures):
+    some = futures[:50]
+    assert total.spawn(*some).result() == sum(future.result() for future in some)
+    return futures
+
 def spawned(task, count):
     return [task.spawn(x) for x in range(count)]
 
@@ -253,7 +277,7 @@ def loop(name, count, how="spawned"):
     task = {"short": short, "pair": pair, "bad": bad, "waits": waits}[name]
     short.spawn(0).result()
     before = resident()
-    futures = (spawned if how == "spawned" else forgets)(task, count)
+    futures = globals()[how](task, count)
     taken = resident() - before
     found = [str(future.result()) for future in futures]
     return [found[-1], Runs.ended, Runs.begun, taken]
@@ -324,6 +348,20 @@ def test_long_calls_of_a_list_are_tasks_but_for_a_few_tries(
     ended = _run(job, "main", "short", "1500", options=("-j1",))
     _, early, begun, _ = ended.value
     assert (early, begun) == (3, 3), "three tries, and the next one after 32 times as many calls"
+
+
+@pytest.mark.parametrize("how", ["first", "completed"])
+def test_calls_that_ran_early_can_be_passed_on_after_a_wait_for_the_first(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine was asked about copies of their values, and its answers took the places of these:
+    whoever passed such a future to a task failed, "it used handle 231, which it does not have".
+    """
+    keep_few(tmp_path, monkeypatch, KEPT_MAX)
+    job = jobs.write(tmp_path, PATIENT + COUNTED)
+    ended = _run(job, "task", "short", "300", how, options=("-j1",))
+    assert ended.status == 0, ended.talk
+    assert ended.value[1] > 0
 
 
 BYTES_MAX = 400

@@ -5,14 +5,15 @@
 //! `sdk/python/ciel/_keeping_strand.py`.
 
 use std::ffi::{c_int, c_void};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use pyo3::{ffi, intern};
 
 use crate::connection::Connection;
 use crate::definitions::Definition;
+use crate::kept_payload::Head;
 use crate::outside::is_at;
 use crate::stack;
 
@@ -45,7 +46,7 @@ pub struct Known {
     /// The function itself.
     pub function: Py<PyAny>,
     /// What precedes the arguments in payloads.
-    pub head: Py<PyBytes>,
+    pub head: Arc<Head>,
     /// Whether calls may name arguments.
     pub takes_names: bool,
     captured: Vec<Captured>,
@@ -91,14 +92,14 @@ impl Function {
         function: Py<PyAny>,
         file: Py<PyString>,
         definition: Py<Definition>,
-        head: Py<PyBytes>,
+        head: &[u8],
         captured: &Bound<'_, PyList>,
         takes_names: bool,
     ) -> PyResult<()> {
         self.known = Some(Known {
             definition,
             function,
-            head,
+            head: Head::new(head),
             takes_names,
             captured: captured.extract()?,
             file,

@@ -3,8 +3,6 @@
 //! A future of a child that no engine knows of holds the call itself. It knows neither how to wait
 //! nor how to run a call. Read next: `stack.rs`, `sdk/python/ciel/_future.py`.
 
-use std::sync::{Arc, OnceLock};
-
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -59,12 +57,7 @@ pub struct Call {
     pub named: Option<Py<PyDict>>,
     /// Index of the spawn.
     pub action: u64,
-    /// Its value once it has run before anybody has asked, if it may.
-    pub early: Option<Arc<Early>>,
 }
-
-/// The value of a call that has run before anybody has asked for it.
-pub type Early = OnceLock<Py<PyAny>>;
 
 #[pymethods]
 impl FutureState {
@@ -100,7 +93,6 @@ impl FutureState {
     #[getter(_known)]
     fn known(slf: &Bound<'_, FutureState>) -> PyResult<Option<Py<PyAny>>> {
         let py = slf.py();
-        slf.borrow_mut().note_early(py);
         let value = match &slf.borrow().state {
             State::Known(known) => return Ok(known.as_ref().map(|known| known.clone_ref(py))),
             State::Plain(_) | State::Kept(_) => return Ok(None),
@@ -123,7 +115,6 @@ impl FutureState {
     #[getter(_child)]
     fn child(slf: &Bound<'_, FutureState>) -> PyResult<Option<Py<PyAny>>> {
         let py = slf.py();
-        slf.borrow_mut().note_early(py);
         let (parts, handle) = match &*slf.borrow() {
             FutureState {
                 state: State::Plain(call),
@@ -143,8 +134,7 @@ impl FutureState {
 
     /// Whether its task has ended in place with a plain value.
     #[getter(_ended_here)]
-    fn ended_here(&mut self, py: Python<'_>) -> bool {
-        self.note_early(py);
+    fn ended_here(&self) -> bool {
         matches!(self.state, State::Ended(_))
     }
 
@@ -179,36 +169,27 @@ impl FutureState {
 }
 
 impl FutureState {
-    /// If its call has run early, its task has ended in place; nobody has waited for it.
-    pub fn note_early(&mut self, py: Python<'_>) {
-        let State::Plain(call) = &mut self.state else {
-            return;
-        };
-        if !call.has_run() {
-            return;
-        }
-        let value = call.early.take().and_then(Arc::into_inner);
-        let value = value.and_then(OnceLock::into_inner);
-        let ended = State::Ended(value.expect("a future alone keeps the value"));
-        if let State::Plain(call) = std::mem::replace(&mut self.state, ended) {
-            call.drop_ref(py);
+    /// Its call, if its task may be kept as a plain one.
+    pub fn plain(&self) -> Option<&Call> {
+        match &self.state {
+            State::Plain(call) => Some(call),
+            State::Known(_) | State::Kept(_) | State::Ended(_) => None,
         }
     }
 
     /// Its value, if its task has ended in place with a plain one.
-    pub fn value(&mut self, py: Python<'_>) -> Option<Py<PyAny>> {
-        self.note_early(py);
+    pub fn value(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         match &self.state {
             State::Ended(value) => Some(value.clone_ref(py)),
             State::Known(_) | State::Plain(_) | State::Kept(_) => None,
         }
     }
 
-    /// Its child has ended in place with a plain value.
-    pub fn end(future: Bound<'_, FutureState>, value: &Bound<'_, PyAny>) {
+    /// Its child has ended in place with a plain value; whether its strand has waited for that.
+    pub fn end(future: &Bound<'_, FutureState>, value: &Bound<'_, PyAny>, waited: bool) {
         let py = value.py();
         let mut state = future.borrow_mut();
-        state.waited = true;
+        state.waited = waited;
         let ended = State::Ended(value.clone().unbind());
         let before = std::mem::replace(&mut state.state, ended);
         drop(state);
@@ -222,12 +203,6 @@ impl FutureState {
 pub type Given = (Py<PyTuple>, Py<PyDict>);
 
 impl Call {
-    /// Whether it has run before anybody has asked, and was no task then.
-    pub fn has_run(&self) -> bool {
-        let early = self.early.as_ref();
-        early.is_some_and(|early| early.get().is_some())
-    }
-
     fn parts(&self, py: Python<'_>) -> (Py<Function>, Given, u64) {
         (self.function.clone_ref(py), self.given(py), self.action)
     }
@@ -248,7 +223,6 @@ impl Call {
             args: self.args.clone_ref(py),
             named: self.named.as_ref().map(|named| named.clone_ref(py)),
             action: self.action,
-            early: None,
         }
     }
 
@@ -264,12 +238,7 @@ impl Drop for FutureState {
     /// Tells the strand, which lets the engine remove what no program can name. Of a child that has
     /// ended in place the engine has nothing.
     fn drop(&mut self) {
-        let has_ended = match &self.state {
-            State::Ended(_) => true,
-            State::Plain(call) => call.has_run(),
-            State::Known(_) | State::Kept(_) => false,
-        };
-        if has_ended {
+        if matches!(self.state, State::Ended(_)) {
             return;
         }
         let owner = std::mem::replace(&mut self.owner, Owner::Gone);

@@ -12,6 +12,8 @@ use ciel_protocol::wire::{
     BlockOn, Calls, Descriptor, EndedInPlace, Parked, Spawn, Wait, WorkerMessage, block_on,
 };
 
+use crate::kept_payload::Payload;
+
 /// Bytes of calls that are spawned by one message, at most, unless one call alone has more.
 const RANGE_BYTES_MAX: usize = 64 << 10;
 
@@ -84,7 +86,7 @@ pub struct Child {
     /// Id of its definition.
     pub definition: u32,
     /// The call.
-    pub payload: Vec<u8>,
+    pub payload: Payload,
     /// Index of the spawn.
     pub action: u64,
     /// The handle of its result.
@@ -123,14 +125,6 @@ struct Ahead {
     tasks: Vec<u32>,
 }
 
-/// Children that were called ahead, and have ended.
-pub struct Called {
-    /// The calls of those that are no tasks, whose memory can be used again.
-    pub payloads: Vec<Vec<u8>>,
-    /// Handles of those that are tasks.
-    pub tasks: Vec<u32>,
-}
-
 /// What runs in place of a strand.
 struct Inside {
     /// The handle of its result.
@@ -143,8 +137,8 @@ struct Inside {
 
 impl Levels {
     /// The innermost strand keeps a child. `tag` is that of its task, 0 if it is none. Returns how
-    /// many it keeps.
-    pub fn keep(&mut self, tag: u32, mut child: Child) -> usize {
+    /// many it keeps, and the handle of the oldest.
+    pub fn keep(&mut self, tag: u32, mut child: Child) -> (usize, u32) {
         if tag != 0 && !self.is_task(tag) {
             self.forget();
             self.levels.push_back(Level {
@@ -153,12 +147,12 @@ impl Levels {
             });
         }
         let Some(level) = self.levels.back_mut() else {
-            return 0;
+            return (0, 0);
         };
         child.beats = self.beats;
         level.pending.push_back(child);
         self.fresh += 1;
-        level.pending.len()
+        (level.pending.len(), level.pending[0].handle)
     }
 
     /// Children that the innermost strand keeps.
@@ -195,19 +189,23 @@ impl Levels {
         true
     }
 
-    /// The innermost strand, of that name, ends in place. `None` if it is a task by now, or keeps
-    /// children; else the call, whose memory can be used again.
-    pub fn leave(&mut self, name: Name) -> Option<Vec<u8>> {
+    /// The innermost strand, of that name, ends in place. False if it is a task by now, or keeps
+    /// children.
+    pub fn leave(&mut self, name: Name) -> bool {
         let innermost = self.levels.len().wrapping_sub(1);
         if !self.is_inside(name, innermost) || !self.levels[innermost].pending.is_empty() {
-            return None;
+            return false;
         }
         self.levels.pop_back();
-        let level = self.levels.back_mut()?;
-        let inside = level.inside.take()?;
-        let child = level.remove(inside.handle)?;
-        self.ended.add(child.definition);
-        Some(child.payload)
+        let level = self.levels.back_mut();
+        let child = level.and_then(|level| {
+            let inside = level.inside.take()?;
+            level.remove(inside.handle)
+        });
+        if let Some(child) = &child {
+            self.ended.add(child.definition);
+        }
+        child.is_some()
     }
 
     /// Whether the innermost strand keeps the child with that handle.
@@ -230,16 +228,14 @@ impl Levels {
         }
     }
 
-    /// The innermost strand calls no more of its children ahead: that many have ended. `None` if it
-    /// was cancelled.
-    pub fn end_ahead(&mut self, count: usize) -> Option<Called> {
+    /// The innermost strand calls no more of its children ahead: that many have ended. The handles
+    /// of those that are tasks; `None` if the strand was cancelled.
+    pub fn end_ahead(&mut self, count: usize) -> Option<Vec<u32>> {
         let level = self.levels.back_mut()?;
         let mut ahead = level.ahead.take()?;
         let ended = level.remove_called(&mut ahead, count);
-        Some(Called {
-            payloads: self.note_called(ended),
-            tasks: ahead.tasks,
-        })
+        self.note_called(&ended);
+        Some(ahead.tasks)
     }
 
     /// That many of the children that the outermost strand calls ahead have ended: these need not
@@ -250,17 +246,16 @@ impl Levels {
         {
             let ended = level.remove_called(&mut ahead, count);
             level.ahead = Some(ahead);
-            self.note_called(ended);
+            self.note_called(&ended);
         }
     }
 
-    /// These children have ended. Their calls.
-    fn note_called(&mut self, ended: Vec<Child>) -> Vec<Vec<u8>> {
+    /// Children of those definitions have ended.
+    fn note_called(&mut self, ended: &[u32]) {
         self.fresh -= ended.len();
-        for child in &ended {
-            self.ended.add(child.definition);
+        for definition in ended {
+            self.ended.add(*definition);
         }
-        ended.into_iter().map(|child| child.payload).collect()
     }
 
     /// The message that counts the children that ended in place since the last one, if any did.
@@ -431,11 +426,12 @@ impl Level {
     }
 
     /// Removes those of the first `count` children called ahead that are no tasks: they have ended.
-    fn remove_called(&mut self, ahead: &mut Ahead, count: usize) -> Vec<Child> {
+    /// Their definitions.
+    fn remove_called(&mut self, ahead: &mut Ahead, count: usize) -> Vec<u32> {
         let mut ended = Vec::new();
         for handle in ahead.handles.iter().take(count).skip(ahead.removed) {
             match self.remove(*handle) {
-                Some(child) => ended.push(child),
+                Some(child) => ended.push(child.definition),
                 None => ahead.tasks.push(*handle),
             }
         }
@@ -464,14 +460,15 @@ impl Level {
         let mut spawns = Vec::new();
         let mut bytes = 0;
         for child in self.pending.drain(..count) {
-            bytes += child.payload.len();
+            let length = child.payload.len();
+            bytes += length;
             let spawn = child.spawn(begun);
             match spawns.last_mut() {
                 Some(last) if bytes <= RANGE_BYTES_MAX && is_next(last, &spawn) => {
                     last.tasks.extend(spawn.tasks);
                 }
                 _ => {
-                    bytes = spawn.tasks[0].payload.len();
+                    bytes = length;
                     spawns.push(spawn);
                 }
             }
@@ -495,7 +492,7 @@ impl Child {
     fn spawn(self, begun: Option<u32>) -> Spawn {
         let task = Descriptor {
             definition: self.definition,
-            payload: self.payload.into(),
+            payload: self.payload.to_bytes(),
             inputs: Vec::new(),
             line: self.line,
         };

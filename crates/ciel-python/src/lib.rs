@@ -32,6 +32,7 @@ mod idle;
 mod incoming;
 mod inside;
 mod kept_memory;
+mod kept_payload;
 mod levels;
 mod long_turns;
 mod meeting;
@@ -110,7 +111,7 @@ mod native {
     #[pymodule_export]
     const DEPTH_MAX: u32 = crate::stack::DEPTH_MAX;
     #[pymodule_export]
-    use crate::stack::{Stack, note_freezing, note_here, strand_here};
+    use crate::stack::{Stack, note_freezing, note_here, strand_here, unlist};
     #[pymodule_export]
     use crate::tail::Tail;
     #[pymodule_export]

@@ -18,7 +18,8 @@ use crate::connection::Connection;
 use crate::definitions::Definition;
 use crate::durations::duration;
 use crate::idle::MappedIdleCores;
-use crate::levels::{Called, Child, KEPT_MAX, Levels};
+use crate::kept_payload::Payload;
+use crate::levels::{Child, KEPT_MAX, Levels};
 use crate::long_turns::Ends;
 use crate::names::name_of;
 
@@ -136,13 +137,14 @@ impl Promoter {
         }
         let child = Child {
             definition: self.connection.get().id_of(py, definition)?,
-            payload: payload.to_vec(),
+            payload: Payload::new(None, payload),
             action,
             handle,
             line,
             beats: 0,
         };
-        Ok(self.keep_child(tag, child))
+        let (count, _) = self.keep_child(tag, child);
+        Ok(count < self.shared.kept_max)
     }
 
     /// The kept child with that handle begins at `position`, in place of the strand that has its
@@ -153,7 +155,7 @@ impl Promoter {
 
     /// What began at `position` ends in place; false if it is a task by now, or keeps children.
     fn leave(&self, position: [u8; 16]) -> bool {
-        self.leave_child(name_of(position)).is_some()
+        self.leave_child(name_of(position))
     }
 
     /// Sends all children that the task with that tag keeps.
@@ -179,6 +181,14 @@ impl Promoter {
     /// Heartbeats so far; they stop while nothing is kept.
     pub fn beats(&self) -> u64 {
         self.shared.beats.load(Ordering::Relaxed)
+    }
+
+    /// Whether a core is idle that could take what is kept; where the engine does not say that,
+    /// there may always be one.
+    fn has_idle_core(&self) -> bool {
+        let has_claimed = self.kept().is_some_and(|kept| kept.claim.cores() > 0);
+        let idle_cores = self.shared.idle_cores.as_ref();
+        has_claimed || idle_cores.is_none_or(|cores| cores.now().unclaimed() > 0)
     }
 
     /// The strand that has its turn was cancelled: what it keeps is no task ever.
@@ -217,14 +227,14 @@ impl Promoter {
         self.kept().map_or(0, |kept| kept.levels.count())
     }
 
-    /// As `keep`.
-    pub fn keep_child(&self, tag: u32, child: Child) -> bool {
+    /// As `keep`; how many the strand keeps, and the handle of the oldest.
+    pub fn keep_child(&self, tag: u32, child: Child) -> (usize, u32) {
         let Some(mut kept) = self.kept() else {
-            return true;
+            return (0, 0);
         };
-        let count = kept.levels.keep(tag, child);
+        let counted = kept.levels.keep(tag, child);
         self.shared.rouse(&mut kept);
-        count < self.shared.kept_max
+        counted
     }
 
     /// As `keep`, if the strand keeps fewer children than it may; false if not.
@@ -259,15 +269,15 @@ impl Promoter {
         self.shared.called.store(count, Ordering::Relaxed);
     }
 
-    /// The strand that has its turn calls no more of them, that many have ended; `None` if it was
-    /// cancelled.
-    pub fn end_ahead(&self, count: usize) -> Option<Called> {
+    /// The strand that has its turn calls no more of them, that many have ended. The handles of
+    /// those that are tasks; `None` if the strand was cancelled.
+    pub fn end_ahead(&self, count: usize) -> Option<Vec<u32>> {
         let mut kept = self.kept()?;
-        let called = kept.levels.end_ahead(count);
+        let tasks = kept.levels.end_ahead(count);
         if kept.claim.cores() > 0 && self.shared.is_due(&mut kept) {
             self.shared.promote_soon(&mut kept);
         }
-        called
+        tasks
     }
 
     /// As `enter`.
@@ -276,14 +286,16 @@ impl Promoter {
         kept.is_some_and(|mut kept| kept.levels.enter(tag, handle, after, name))
     }
 
-    /// As `leave`; the call, whose memory can be used again.
-    pub fn leave_child(&self, name: Name) -> Option<Vec<u8>> {
-        let mut kept = self.kept()?;
-        let payload = kept.levels.leave(name);
+    /// As `leave`.
+    pub fn leave_child(&self, name: Name) -> bool {
+        let Some(mut kept) = self.kept() else {
+            return false;
+        };
+        let has_left = kept.levels.leave(name);
         if kept.claim.cores() > 0 && self.shared.is_due(&mut kept) {
             self.shared.promote_soon(&mut kept);
         }
-        payload
+        has_left
     }
 
     /// The strand that has its turn has spawned a task just now, which is sent at once if idle

@@ -49,11 +49,9 @@ const CALLED_BYTES_MIN: usize = 4 << 10;
 /// Children whose objects are kept for others.
 const RESTED_MAX: usize = 16;
 
-/// Payloads whose memory is kept for others.
-const SPARE_MAX: usize = 256;
-
 pub(crate) use self::ahead::{advance, begin_ahead, end_ahead, step};
 pub(crate) use self::calls::Ahead;
+pub use self::early::unlist;
 pub(crate) use self::early::{advance_early, begin_early, early_task, end_early};
 pub(crate) use self::spawning::spawn;
 pub(crate) use self::standing::stand_all;
@@ -89,7 +87,8 @@ pub struct Stack {
     calls: bool,
     /// Whether the code that runs in the thread belongs to the innermost strand.
     is_here: bool,
-    spare: Vec<Vec<u8>>,
+    /// The arguments of a call, while it is spawned.
+    arguments: Vec<u8>,
     /// Children that have ended, to which nobody else refers.
     rested: Vec<Py<Inside>>,
     contexts: ContextsOf,
@@ -161,7 +160,7 @@ impl Stack {
             levels: Vec::new(),
             calls,
             is_here: false,
-            spare: Vec::new(),
+            arguments: Vec::new(),
             rested: Vec::new(),
             contexts: ContextsOf::new(py)?,
             tasks: None,
@@ -336,19 +335,6 @@ pub fn note_freezing(one_more: bool) {
 }
 
 impl Stack {
-    /// Takes a payload that is needed no more: its memory is for another one.
-    fn spare(&mut self, payload: Vec<u8>) {
-        if self.spare.len() < SPARE_MAX {
-            self.spare.push(payload);
-        }
-    }
-
-    fn spare_all(&mut self, payloads: Vec<Vec<u8>>) {
-        for payload in payloads {
-            self.spare(payload);
-        }
-    }
-
     /// Whether the innermost strand is the owner of a future.
     fn owns(&self, py: Python<'_>, owner: &Owner) -> bool {
         let Some(level) = self.levels.last() else {
@@ -418,8 +404,8 @@ pub(crate) fn begin<'py>(
     let mut stack = stack.borrow_mut();
     let state = future.borrow();
     let call = match &state.state {
-        State::Plain(call) if !call.has_run() => call,
-        State::Plain(_) | State::Ended(_) => {
+        State::Plain(call) => call,
+        State::Ended(_) => {
             drop(state);
             return stack.known_value(future);
         }
@@ -562,10 +548,9 @@ pub(crate) fn end<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, 
     if has_variables || !stack.is_quiet(py) {
         return Ok(None);
     }
-    let Some(payload) = stack.promoter.get().leave_child(name) else {
+    if !stack.promoter.get().leave_child(name) {
         return Ok(None);
-    };
-    stack.spare(payload);
+    }
     let ended = stack.levels.pop().expect("it was the innermost");
     match ended.is_called {
         true => ended.switch.drop_ref(py),
@@ -579,7 +564,7 @@ pub(crate) fn end<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, 
         .last()
         .map(|level| level.switch.bind(py).clone());
     drop(stack);
-    FutureState::end(future.into_bound(py), value);
+    FutureState::end(&future.into_bound(py), value, true);
     Ok(next)
 }
 

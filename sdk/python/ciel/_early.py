@@ -1,4 +1,5 @@
-"""Calls that run before anybody asks: a strand that keeps as many as it may runs the oldest ones.
+"""Calls that run before anybody asks: a strand that keeps as many as it may runs the oldest ones,
+and one that is to wait runs all of them.
 
 So a list of spawns that is longer than what a strand keeps costs calls rather than tasks, also in
 `main`, which tries one call of a function of which it has sent many in a row. Only functions that
@@ -22,19 +23,29 @@ from ciel._trials import Trials
 
 if TYPE_CHECKING:
     from ciel._call import TaskFunction
+    from ciel._native import Promoter
 
 
-def make_room() -> None:
-    """Runs the oldest calls that the strand keeps, if these are short."""
-    task = early_task()
+def make_room() -> bool:
+    """Runs the oldest calls that the strand keeps, if these are short; whether they were."""
+    task: TaskFunction | None = early_task()
     while task is not None and not leaves_nothing(task.function):
         task.runs_early = False
         task = early_task()
     if task is None or not _trials_of(task).next():
-        return
+        return False
     is_short = _run(task, None)
     if is_short is False and task.suits_root:
         task.suits_root = None
+    return is_short is True
+
+
+def run_before_wait(promoter: Promoter) -> None:
+    """Runs calls that the strand keeps, the oldest first, while they are short and no core is idle:
+    the others become tasks as the strand waits.
+    """
+    while not promoter.has_idle_core() and make_room():
+        pass
 
 
 def begin_trial(task: TaskFunction) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ciel._call import Call
+from ciel._early import run_before_wait
 from ciel._engine_strand import definition_of
 from ciel._errors import Cancelled, WaitError
 from ciel._freeze import value_of
@@ -20,7 +21,7 @@ from ciel._future import Future, Known
 from ciel._in_place import Kept, Returned
 from ciel._leaves import leaves_nothing
 from ciel._options import Options
-from ciel._native import DEPTH_MAX, Cancel, Value
+from ciel._native import DEPTH_MAX, Cancel, Value, unlist
 from ciel._payload import SMALL_BYTES_MAX, atoms_of, head_of_plain, pack
 from ciel._raised import Raised
 from ciel._strand import here
@@ -204,6 +205,7 @@ class KeepingStrand(WaitingStrand):
             if known is not None:
                 future._known = known
                 return known
+        self._run_before_wait([future])
         task = self.last_sent(future._handle) if self.is_root else None
         if task is None or task.suits_root is not None:
             return super()._wait_one(future)
@@ -220,7 +222,17 @@ class KeepingStrand(WaitingStrand):
         for future in futures:
             if future._child is not None and future._known is None:
                 self._wait_one(future)
+        self._run_before_wait(futures)
         return super()._wait_all(futures)
+
+    def _run_before_wait(self, futures: Sequence[Future[Any]]) -> None:
+        """Runs short calls that would become tasks since the strand waits for futures."""
+        promoter = self.process.promoter
+        if not self.keeps or promoter is None or here.strand is not self:
+            return
+        told = self._told or ()
+        if any(future._known is None and future._handle not in told for future in futures):
+            run_before_wait(promoter)
 
     def _run_in_place(self, child: Kept) -> Known | None:
         """What is known of a child when this strand continues; `None` if it must wait as usual."""
@@ -274,6 +286,11 @@ class KeepingStrand(WaitingStrand):
         super().sever()
         self.severed = True
         self.may_keep = self.sends = False
+
+    def take_released(self) -> Sequence[int]:
+        """As of any strand; this message sends what is kept, which is listed no more."""
+        unlist()
+        return super().take_released()
 
     def handle_of(self, future: Future[Any]) -> int:
         """As of any strand; the result of a child that ran in place becomes an object."""

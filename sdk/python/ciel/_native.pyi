@@ -738,6 +738,11 @@ class Promoter:
     def beats(self) -> int:
         """Heartbeats so far; they stop while nothing is kept."""
 
+    def has_idle_core(self) -> bool:
+        """Whether a core is idle that could take what is kept; there may always be one if the engine
+        does not say that.
+        """
+
     def name(self, position: bytes, tag: int) -> None:
         """The task that has begun at `position` has that tag."""
 
@@ -1065,6 +1070,9 @@ def strand_here(own: Any) -> Any:
 
 def note_here(is_here: bool) -> None:
     """Whether the code that runs in this thread from now on belongs to a strand."""
+
+def unlist() -> None:
+    """The strand that runs sends what it keeps: none of that runs early."""
 
 def note_freezing(one_more: bool) -> None:
     """One more pickle is being made, or one less: its values must not wait."""

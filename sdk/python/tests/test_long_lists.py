@@ -248,6 +248,22 @@ def bad(x):
 def waits(x):
     return short.spawn(x).result()
 
+@ciel.task(retries=1)
+def sent(x):
+    return x
+
+def behind(task, count):
+    far = sent.spawn(1)
+    futures = spawned(task, count)
+    assert far.result() == 1
+    return futures
+
+def behind_all(task, count):
+    far = sent.spawn(1)
+    futures = spawned(task, count)
+    assert ciel.gather([far, futures[0]])[0] == 1
+    return futures
+
 @ciel.task
 def total(*values):
     return sum(values)
@@ -364,7 +380,44 @@ def test_calls_that_ran_early_can_be_passed_on_after_a_wait_for_the_first(
     assert ended.value[1] > 0
 
 
-BYTES_MAX = 400
+@pytest.mark.parametrize("where", ["main", "task"])
+@pytest.mark.parametrize("how", ["behind", "behind_all"])
+def test_short_calls_of_a_strand_that_waits_are_no_tasks(
+    how: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that a strand kept became tasks as soon as it waited for one, up to 1,024 short calls."""
+    stop_hearts(tmp_path, monkeypatch)
+    job = jobs.write(tmp_path, PATIENT + COUNTED)
+    ended = _run(job, where, "short", "1000", how, options=("-j1",))  # so no core gets idle
+    last, early, *_ = ended.value
+    assert last == str(999 * 31)
+    assert early >= 1000 - FEW - (SENT if where == "main" else 0)
+    count, in_place = _counts(tmp_path, "short")
+    assert count == 1001
+    assert in_place >= early
+
+
+@pytest.mark.parametrize("name", ["pair", "waits", "bad"])
+def test_calls_of_a_strand_that_waits_run_before_only_if_they_may(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop_hearts(tmp_path, monkeypatch)
+    job = jobs.write(tmp_path, PATIENT + COUNTED)
+    ended = _run(job, "task", name, "500", "behind", options=("-j1",))
+    last, early, begun, _ = ended.value
+    shown = {"pair": "[499, 499]", "waits": str(499 * 31), "bad": "499"}
+    assert last == shown[name]
+    assert (early > 0) == (name == "bad")
+    assert begun <= {"pair": 1, "waits": 0, "bad": 500}[name]
+
+
+FEW = 16
+"""Calls that a strand keeps before it runs any of them early, at most."""
+
+SENT = 256
+"""Calls that `main` sends before it tries one."""
+
+BYTES_MAX = 300
 """Bytes that a call of a list keeps, at most, whether it is kept or has run."""
 
 

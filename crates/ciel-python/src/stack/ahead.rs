@@ -16,6 +16,7 @@ use super::spawning::Spawner;
 use super::{Stack, here};
 use crate::arguments;
 use crate::future_state::Owner;
+use crate::kept_payload::Payload;
 use crate::levels::Child;
 use crate::plain::is_small;
 
@@ -157,16 +158,13 @@ impl Ahead {
         let task = self.task.bind(py).borrow();
         let known = task.known.as_ref()?;
         let definition = known.id_at(stack.promoter.get().connection())?;
-        let mut payload = stack.spare.pop().unwrap_or_default();
-        payload.clear();
-        payload.extend_from_slice(known.head.as_bytes(py));
-        if !arguments::append(&mut payload, args, None) {
-            stack.spare(payload);
+        stack.arguments.clear();
+        if !arguments::append(&mut stack.arguments, args, None) {
             return None;
         }
         Some(Child {
             definition,
-            payload,
+            payload: Payload::new(Some(known.head.clone()), &stack.arguments),
             action: spawner.action,
             handle: spawner.handle,
             line: self.place.1,
@@ -240,9 +238,7 @@ impl Ahead {
         self.runs &= run.began.elapsed() < self.short * run.ended.max(1) as u32;
         // Of one that is a task by now the engine has a result, too. It must not hear that nobody
         // asks for it: a replay does, in which no call runs ahead.
-        let called = run.promoter.get().end_ahead(run.ended);
-        if let (Some(stack), Some(called)) = (here(py), called) {
-            stack.borrow_mut().spare_all(called.payloads);
-        }
+        run.promoter.get().end_ahead(run.ended);
+        run.promoter.drop_ref(py);
     }
 }

@@ -242,12 +242,14 @@ fn future_of(ahead: &Bound<'_, Ahead>, entry: Entry) -> PyResult<Py<PyAny>> {
             args,
             named: None,
             action: entry.action,
-            early: None,
         }),
     };
     let owner = ahead.owner.clone_ref(py);
     match here(py) {
-        Some(stack) => stack.borrow().future_of(py, (owner, entry.handle), state),
+        Some(stack) => {
+            let future = stack.borrow().future_of(py, (owner, entry.handle), state)?;
+            Ok(future.into_any().unbind())
+        }
         None => Err(PyRuntimeError::new_err("no strand runs in this thread")),
     }
 }
@@ -273,8 +275,7 @@ impl Entry {
             State::Kept(_) => Some(self.handle),
             State::Value(_) => None,
             State::Future(future) => {
-                let mut future = future.bind(py).cast::<FutureState>().ok()?.borrow_mut();
-                future.note_early(py);
+                let future = future.bind(py).cast::<FutureState>().ok()?.borrow();
                 let is_known = matches!(future.state, Known::Known(Some(_)) | Known::Ended(_));
                 (!is_known).then_some(future.handle)
             }

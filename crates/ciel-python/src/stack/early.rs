@@ -8,7 +8,6 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 
 use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
@@ -16,12 +15,13 @@ use pyo3::types::PyTuple;
 
 use super::{FREEZING, Running, Stack, here};
 use crate::function::Function;
-use crate::future_state::{Call, Early, FutureState};
+use crate::future_state::FutureState;
 use crate::plain::is_small;
+use crate::promoter::Promoter;
 
 /// Children that a strand keeps before further ones are listed: most strands have few, and ask for
 /// them at once.
-const UNLISTED_MAX: usize = 256;
+const UNLISTED_MAX: usize = 8;
 
 /// Calls that run one after the other, at most.
 const RUN_MAX: usize = 512;
@@ -29,23 +29,14 @@ const RUN_MAX: usize = 512;
 /// Calls of a function that a root sends one after the other before it tries one.
 const UNTRIED_MAX: usize = 256;
 
-/// Calls that a strand has kept and that may run early, the oldest first. Some may be tasks by now,
-/// or have ended.
+/// Futures of calls that a strand has kept and that may run early, the oldest first. Some may be
+/// tasks by now, or have ended.
 #[derive(Default)]
 pub(super) struct Row {
-    calls: VecDeque<Listed>,
+    calls: VecDeque<Py<FutureState>>,
     run: Option<Run>,
     /// Whether the next call is listed in any case: it is to run at once.
     is_trial: bool,
-}
-
-/// One call.
-struct Listed {
-    handle: u32,
-    function: Py<Function>,
-    args: Py<PyTuple>,
-    /// For its value; gone with its future.
-    value: Weak<Early>,
 }
 
 /// Calls that run one after the other.
@@ -72,6 +63,9 @@ pub(super) fn make_room(stack: &Bound<'_, Stack>) -> PyResult<()> {
         let made = python(stack).call_method0("make_room").map(drop);
         unless_deep(stack.py(), made)?;
         stack.borrow_mut().recount();
+    } else {
+        let stale = stack.borrow_mut().forget_ended(stack.py());
+        drop(stale);
     }
     Ok(())
 }
@@ -118,19 +112,42 @@ fn python<'py>(stack: &Bound<'py, Stack>) -> Bound<'py, PyAny> {
 /// The task of the oldest child of the innermost strand that may run early, if there is one.
 pub(crate) fn early_task(py: Python<'_>) -> Option<Py<Function>> {
     let stack = here(py)?;
+    // Dropped when the stack is not borrowed.
+    let mut stale = Vec::new();
     let mut stack = stack.borrow_mut();
     let Stack {
         levels, promoter, ..
     } = &mut *stack;
     let row = levels.last_mut()?.row.as_mut()?;
     while let Some(oldest) = row.calls.front() {
-        let is_able = oldest.function.bind(py).borrow().runs_early != Some(false);
-        if is_able && promoter.get().keeps(oldest.handle) {
-            return Some(oldest.function.clone_ref(py));
+        if let Some(function) = able(oldest.bind(py), promoter.get()) {
+            return Some(function);
         }
-        row.calls.pop_front();
+        stale.extend(row.calls.pop_front());
     }
     None
+}
+
+/// The task of a call that may run early, if it is kept.
+fn able(future: &Bound<'_, FutureState>, promoter: &Promoter) -> Option<Py<Function>> {
+    let future = future.borrow();
+    let function = &future.plain()?.function;
+    let is_able = function.bind(future.py()).borrow().runs_early != Some(false);
+    (is_able && promoter.keeps(future.handle)).then(|| function.clone_ref(future.py()))
+}
+
+/// The innermost strand sends what it keeps: nothing of that is listed, so that its futures are
+/// gone when the program has none.
+#[pyfunction]
+pub fn unlist(py: Python<'_>) {
+    let Some(stack) = here(py) else {
+        return;
+    };
+    let row = match stack.borrow_mut().levels.last_mut() {
+        Some(level) if level.row.as_ref().is_some_and(|row| row.run.is_none()) => level.row.take(),
+        _ => None,
+    };
+    drop(row);
 }
 
 /// Begins calls of the innermost strand, in the code at that place of Python's stack, which is to
@@ -159,10 +176,10 @@ pub(crate) fn begin_early<'py>(
     let Some(row) = levels.last_mut().and_then(|level| level.row.as_mut()) else {
         return Ok(None);
     };
-    let Some(first) = row.choose(newest, promoter.beats()) else {
+    let Some((first, chosen)) = row.choose(newest, promoter.beats()) else {
         return Ok(None);
     };
-    promoter.begin_ahead(tag, row.chosen());
+    promoter.begin_ahead(tag, chosen);
     Ok(Some(first.into_bound(py)))
 }
 
@@ -183,9 +200,10 @@ pub(crate) fn advance_early<'py>(value: Bound<'py, PyAny>) -> Option<Bound<'py, 
     if run.begun == run.count || promoter.beats() != run.beats {
         return None;
     }
+    let next = row.calls[run.first + run.begun].bind(py).borrow();
+    let args = next.plain()?.args.bind(py).clone();
     run.begun += 1;
-    let next = &row.calls[run.first + run.begun - 1];
-    Some(next.args.bind(py).clone())
+    Some(args)
 }
 
 /// No further call runs early now. How many have ended; none if the last one has raised an
@@ -194,7 +212,7 @@ pub(crate) fn end_early(py: Python<'_>) -> usize {
     let Some(stack) = here(py) else {
         return 0;
     };
-    let (called, run, calls) = {
+    let (tasks, run, futures) = {
         let mut stack = stack.borrow_mut();
         let Some(row) = stack.levels.last_mut().and_then(|level| level.row.as_mut()) else {
             return 0;
@@ -203,53 +221,70 @@ pub(crate) fn end_early(py: Python<'_>) -> usize {
             return 0;
         };
         let range = run.first..run.first + run.begun;
-        let calls: Vec<Listed> = row.calls.drain(range).collect();
-        (stack.promoter.get().end_ahead(run.values.len()), run, calls)
+        let futures: Vec<_> = row.calls.drain(range).collect();
+        let tasks = stack.promoter.get().end_ahead(run.values.len());
+        (tasks, run, futures)
     };
     let count = run.values.len();
-    let Some(called) = called else {
+    let Some(tasks) = tasks else {
         return 0;
     };
-    // Of one that is a task by now the engine has a result, which a replay knows.
-    let ended = calls.into_iter().zip(run.values);
-    for (call, value) in ended.filter(|(call, _)| !called.tasks.contains(&call.handle)) {
-        if let Some(early) = call.value.upgrade() {
-            early.set(value).ok();
+    for (future, value) in futures.iter().zip(run.values) {
+        // Of one that is a task by now the engine has a result, which a replay knows.
+        let future = future.bind(py);
+        if !tasks.contains(&future.borrow().handle) && future.borrow().plain().is_some() {
+            FutureState::end(future, value.bind(py), false);
         }
     }
-    stack.borrow_mut().spare_all(called.payloads);
     if run.begun > count { 0 } else { count }
 }
 
 impl Row {
-    /// Chooses the calls that run now; the arguments of the first.
-    fn choose(&mut self, newest: &Bound<'_, PyAny>, beats: u64) -> Option<Py<PyTuple>> {
-        let (first, count) = match newest.is_none() {
-            false => {
-                self.calls.back().filter(|one| one.function.is(newest))?;
-                (self.calls.len() - 1, 1)
-            }
-            true => {
-                let function = &self.calls.front()?.function;
-                let same = self.calls.iter().take(RUN_MAX);
-                (0, same.take_while(|one| one.function.is(function)).count())
-            }
+    /// Chooses the calls that run now: the arguments of the first, and the handles of all.
+    fn choose(&mut self, newest: &Bound<'_, PyAny>, beats: u64) -> Option<(Py<PyTuple>, Vec<u32>)> {
+        let py = newest.py();
+        let (place, count) = match newest.is_none() {
+            true => (0, RUN_MAX),
+            false => (self.calls.len().checked_sub(1)?, 1),
         };
+        let first = self.calls.get(place)?.bind(py).borrow();
+        let call = first.plain()?;
+        if !newest.is_none() && !call.function.is(newest) {
+            return None;
+        }
+        let same = self.calls.range(place..).take(count).map_while(|one| {
+            let one = one.bind(py).borrow();
+            let is_same = one.plain()?.function.is(&call.function);
+            is_same.then_some(one.handle)
+        });
+        let handles: Vec<u32> = same.collect();
+        let args = call.args.clone_ref(py);
+        drop(first);
         self.run = Some(Run {
-            first,
-            count,
+            first: place,
+            count: handles.len(),
             begun: 1,
             values: Vec::new(),
             beats,
         });
-        Some(self.calls[first].args.clone_ref(newest.py()))
+        Some((args, handles))
     }
 
-    /// The handles of those that run now.
-    fn chosen(&self) -> Vec<u32> {
-        let run = self.run.iter();
-        let places = run.flat_map(|run| run.first..run.first + run.count);
-        places.map(|place| self.calls[place].handle).collect()
+    /// Removes what the strand does not keep any more, from both ends: the oldest that it keeps has
+    /// the handle `oldest`.
+    fn trim(&mut self, py: Python<'_>, oldest: u32) -> Vec<Py<FutureState>> {
+        let mut stale = Vec::new();
+        let is_kept = |future: &Py<FutureState>| {
+            let future = future.bind(py).borrow();
+            future.handle >= oldest && future.plain().is_some()
+        };
+        while self.calls.front().is_some_and(|one| !is_kept(one)) {
+            stale.extend(self.calls.pop_front());
+        }
+        while self.calls.back().is_some_and(|one| !is_kept(one)) {
+            stale.extend(self.calls.pop_back());
+        }
+        stale
     }
 }
 
@@ -262,11 +297,21 @@ impl Stack {
         self.recount();
         let row = self.levels.last().and_then(|level| level.row.as_ref());
         let may_run = row.is_some_and(|row| row.run.is_none() && !row.calls.is_empty());
-        if may_run && self.is_full() {
-            return true;
-        }
-        self.forget_ended();
-        false
+        may_run && self.is_full()
+    }
+
+    /// Nothing is listed any more that the innermost strand does not keep; as `list`.
+    fn forget_ended(&mut self, py: Python<'_>) -> Vec<Py<FutureState>> {
+        let promoter = self.promoter.get();
+        let row = self.levels.last_mut().and_then(|level| level.row.as_mut());
+        let Some(row) = row.filter(|row| row.run.is_none()) else {
+            return Vec::new();
+        };
+        let listed = std::mem::take(&mut row.calls).into_iter();
+        let (kept, stale): (Vec<_>, Vec<_>) =
+            listed.partition(|one| promoter.keeps(one.bind(py).borrow().handle));
+        row.calls = kept.into();
+        stale
     }
 
     /// Counts the children that the innermost strand keeps.
@@ -274,14 +319,6 @@ impl Stack {
         let count = self.promoter.get().count();
         if let Some(level) = self.levels.last_mut() {
             level.kept = count;
-        }
-    }
-
-    /// Of what the innermost strand does not keep any more nothing is listed.
-    fn forget_ended(&mut self) {
-        let promoter = self.promoter.get();
-        if let Some(row) = self.levels.last_mut().and_then(|level| level.row.as_mut()) {
-            row.calls.retain(|call| promoter.keeps(call.handle));
         }
     }
 
@@ -315,28 +352,34 @@ impl Stack {
         }
     }
 
-    /// Lists a call that the innermost strand has kept, if it may run early: where its value is put
-    /// then.
-    pub(super) fn list(&mut self, py: Python<'_>, call: &Call, handle: u32) -> Option<Arc<Early>> {
+    /// Lists the call of a future that the innermost strand has kept, if it may run early; the
+    /// oldest child that is kept has the handle `oldest`. Futures that are listed no more, which
+    /// are to be dropped when nothing is borrowed.
+    #[must_use]
+    pub(super) fn list(
+        &mut self,
+        future: &Bound<'_, FutureState>,
+        oldest: u32,
+    ) -> Vec<Py<FutureState>> {
+        let py = future.py();
         let unlisted_max = UNLISTED_MAX.min(self.kept_max / 2);
-        let level = self.levels.last_mut()?;
+        let Some(level) = self.levels.last_mut() else {
+            return Vec::new();
+        };
         let is_trial = level.row.as_ref().is_some_and(|row| row.is_trial);
         if !is_trial && level.kept <= unlisted_max {
-            return None;
+            return Vec::new();
         }
-        let runs_early = call.function.bind(py).borrow().runs_early;
-        if runs_early == Some(false) || call.named.is_some() {
-            return None;
-        }
-        let early = Arc::new(Early::new());
-        let row = level.row.get_or_insert_default();
-        row.calls.push_back(Listed {
-            handle,
-            function: call.function.clone_ref(py),
-            args: call.args.clone_ref(py),
-            value: Arc::downgrade(&early),
+        let is_able = future.borrow().plain().is_some_and(|call| {
+            let runs_early = call.function.bind(py).borrow().runs_early;
+            runs_early != Some(false) && call.named.is_none()
         });
-        Some(early)
+        let row = level.row.get_or_insert_default();
+        let stale = row.trim(py, oldest);
+        if is_able {
+            row.calls.push_back(future.clone().unbind());
+        }
+        stale
     }
 
     /// The value of a future whose task has ended in place, for `begin`; `None` if it is not one of

@@ -5,11 +5,12 @@
 //! `levels.rs`; `sdk/python/ciel/_payload.py` writes the same bytes.
 
 use std::ptr::null_mut;
+use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 use super::{Running, Stack, early, here};
 use crate::arguments;
@@ -17,6 +18,7 @@ use crate::counted::Counted;
 use crate::definitions::Definition;
 use crate::function::Function;
 use crate::future_state::{Call, FutureState, Owner, State, is_returned};
+use crate::kept_payload::{Head, Payload};
 use crate::levels::Child;
 
 /// In the head of a payload: some arguments are futures.
@@ -39,7 +41,8 @@ pub(super) struct Spawner {
 /// What a spawn needs of its function.
 struct Known {
     definition: Py<Definition>,
-    head: Py<PyBytes>,
+    /// Gone with a call that is kept.
+    head: Option<Arc<Head>>,
     takes_futures: bool,
     line: u32,
     /// The id of the definition, if it was asked for before.
@@ -103,10 +106,10 @@ fn spawn_at(
     places: &[usize],
     place: Option<Place<'_, '_>>,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let Some(known) = known(stack, task, given.named.is_some(), place)? else {
+    let Some(mut known) = known(stack, task, given.named.is_some(), place)? else {
         return Ok(None);
     };
-    match keep(stack, task, &known, given, places)? {
+    match keep(stack, task, &mut known, given, places)? {
         Keeping::Kept(future) => Ok(Some(future)),
         Keeping::Unfit => Ok(None),
         Keeping::NotHere => send(stack, task, &known, given, places),
@@ -134,7 +137,7 @@ fn known(
     };
     Ok(line.map(|line| Known {
         definition: known.definition.clone_ref(py),
-        head: known.head.clone_ref(py),
+        head: Some(known.head.clone()),
         takes_futures: known.takes_names,
         line,
         id: known.id_at(stack.borrow().promoter.get().connection()),
@@ -163,7 +166,7 @@ fn id_of(
 fn keep(
     stack: &Bound<'_, Stack>,
     task: &Bound<'_, Function>,
-    known: &Known,
+    known: &mut Known,
     Arguments { args, named }: Arguments<'_, '_>,
     places: &[usize],
 ) -> PyResult<Keeping> {
@@ -179,24 +182,21 @@ fn keep(
     let Some(spawner) = stack.spawner(py, known.suits_root) else {
         return Ok(Keeping::NotHere);
     };
-    let mut payload = stack.spare.pop().unwrap_or_default();
-    payload.clear();
-    payload.extend_from_slice(known.head.as_bytes(py));
-    if !arguments::append(&mut payload, args, named) {
-        stack.spare(payload);
+    stack.arguments.clear();
+    if !arguments::append(&mut stack.arguments, args, named) {
         return Ok(Keeping::Unfit);
     }
     let child = Child {
         definition,
-        payload,
+        payload: Payload::new(known.head.take(), &stack.arguments),
         action: spawner.action,
         handle: spawner.handle,
         line: known.line,
         beats: 0,
     };
-    stack.promoter.get().keep_child(spawner.tag, child);
+    let (_, oldest) = stack.promoter.get().keep_child(spawner.tag, child);
     stack.count(py);
-    let mut call = Call {
+    let call = Call {
         function: task.clone().unbind(),
         args: args.clone().unbind(),
         named: named
@@ -204,11 +204,12 @@ fn keep(
             .transpose()?
             .map(Bound::unbind),
         action: spawner.action,
-        early: None,
     };
-    call.early = stack.list(py, &call, spawner.handle);
     let future = stack.future_of(py, (spawner.owner, spawner.handle), State::Plain(call))?;
-    Ok(Keeping::Kept(future))
+    let stale = stack.list(&future, oldest);
+    drop(stack);
+    drop(stale);
+    Ok(Keeping::Kept(future.into_any().unbind()))
 }
 
 /// Sends a call as a task, behind all that the innermost strand keeps.
@@ -230,6 +231,8 @@ fn send(
     let Some((payload, inputs)) = packed(&stack.borrow(), known, given, places)? else {
         return Ok(None);
     };
+    // Nothing is borrowed: what is dropped may run code, and other threads may when this one sends.
+    early::unlist(py);
     let (spawner, keeps, released) = {
         let mut strand = strand.bind(py).borrow_mut();
         let spawner = Spawner::of(owner, &strand);
@@ -239,7 +242,6 @@ fn send(
         strand.note_sent(spawner.handle, task.clone().into_any().unbind());
         (spawner, keeps, strand.released())
     };
-    // From here on nothing is borrowed: other threads may run while this one sends.
     if keeps {
         promoter.get().settle(py, spawner.tag);
     }
@@ -258,7 +260,7 @@ fn send(
     promoter.get().hasten_spawn(py);
     let of = (spawner.owner, spawner.handle);
     let future = stack.borrow().future_of(py, of, State::Known(None));
-    future.map(Some)
+    future.map(|future| Some(future.into_any().unbind()))
 }
 
 /// The payload of a call that is sent, with futures at `places`, and the handles of these; `None`
@@ -269,7 +271,8 @@ fn packed(
     Arguments { args, named }: Arguments<'_, '_>,
     places: &[usize],
 ) -> PyResult<Option<(Vec<u8>, Vec<u32>)>> {
-    let mut payload = known.head.as_bytes(args.py()).to_vec();
+    let head = known.head.as_deref().map_or(&[][..], Head::as_bytes);
+    let mut payload = head.to_vec();
     if places.is_empty() {
         let is_plain = arguments::append(&mut payload, args, named);
         return Ok(is_plain.then_some((payload, Vec::new())));
@@ -370,8 +373,7 @@ impl Stack {
     /// The handle of a future of the innermost strand that the engine knows, or is to know.
     fn handle_of(&self, future: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
         let py = future.py();
-        let mut future = future.cast::<FutureState>()?.borrow_mut();
-        future.note_early(py);
+        let future = future.cast::<FutureState>()?.borrow();
         let is_known = match &future.state {
             State::Plain(_) | State::Kept(_) => true,
             State::Known(known) => match known {
@@ -405,12 +407,12 @@ impl Stack {
     }
 
     /// The future of the result of a strand's call with that handle.
-    pub(super) fn future_of(
+    pub(super) fn future_of<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         (owner, handle): (Owner, u32),
         state: State,
-    ) -> PyResult<Py<PyAny>> {
+    ) -> PyResult<Bound<'py, FutureState>> {
         // SAFETY: this thread is attached to the interpreter. The class inherits the constructor of
         // `FutureState`, which takes no arguments and gives a new reference, or raises.
         let made = unsafe {
@@ -421,12 +423,13 @@ impl Stack {
             );
             Bound::from_owned_ptr_or_err(py, made)?
         };
-        let mut future = made.cast::<FutureState>()?.borrow_mut();
+        let made = made.cast_into::<FutureState>()?;
+        let mut future = made.borrow_mut();
         future.owner = owner;
         future.handle = handle;
         future.state = state;
         drop(future);
-        Ok(made.unbind())
+        Ok(made)
     }
 }
 

@@ -3,12 +3,13 @@
 //! In every mode, within one store and between two. `CIEL_STREAM_KILLS` says how often in each.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::process::ExitStatus;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use ciel_data_plane::{Fetch, Ring, Stop, StreamFault, Token, push};
+use ciel_data_plane::{Fetch, GrowingWriter, Ring, Stop, StreamFault, Token, push};
 use ciel_streams::Mode;
 
 use crate::bytes::{Numbers, read, write};
@@ -293,6 +294,56 @@ fn data_plane_killed_at_any_offset_is_no_end_and_the_next_one_has_the_rest() {
         let (last, end) = read(&mut fetch, offset + rest, u64::MAX, 5_000);
         end.unwrap();
         assert_eq!(offset + rest + last, LENGTH);
+        next.kill().unwrap();
+        next.wait().unwrap();
+    }
+}
+
+/// The consumers of a stored mode in another store, behind a data plane that is a process.
+fn consumers_at(object: &Object, mode: Mode, plane: (SocketAddr, Token)) -> Wiring {
+    Wiring::at(mode, Source::Object(object.reader()), plane)
+}
+
+#[test]
+fn data_plane_killed_under_a_consumer_is_no_end_in_any_mode() {
+    let sides = Sides("killed::data_plane_killed_under_a_consumer_is_no_end_in_any_mode");
+    if sides.play() {
+        return;
+    }
+    let stored = || Mode::ALL.into_iter().filter(|mode| *mode != Mode::Direct);
+    for (seed, mode) in (0..kills()).flat_map(|seed| stored().map(move |mode| (seed, mode))) {
+        let offset = Numbers(seed).below(LENGTH);
+        eprintln!("seed {seed}: {mode}, at {offset}");
+        let (object, token) = (Object::new(), Token::random().unwrap());
+        let mut writer = object.writer();
+        write(&mut writer, LENGTH, || 50_000).unwrap();
+        // A consumer that follows none but a whole object may have all of it before the kill.
+        let is_whole = !mode.follows_production();
+        let mut writer = Some(writer);
+        if is_whole {
+            writer.take().map(GrowingWriter::commit);
+        }
+        let (mut plane, address) = sides.server(&object, &token);
+        let mut consumer = consumers_at(&object, mode, (address, token.clone())).consumer();
+        let (bytes, end) = read(
+            &mut io::Read::take(&mut consumer, offset),
+            0,
+            u64::MAX,
+            5_000,
+        );
+        end.unwrap();
+        assert_eq!(bytes, offset);
+        plane.kill().unwrap();
+        plane.wait().unwrap();
+        let (rest, end) = read(&mut *consumer, offset, u64::MAX, 5_000);
+        assert!(end.is_err() || is_whole && offset + rest == LENGTH);
+
+        writer.map(GrowingWriter::commit);
+        let (mut next, address) = sides.server(&object, &token);
+        let mut consumer = consumers_at(&object, mode, (address, token)).consumer();
+        let (bytes, end) = read(&mut *consumer, 0, u64::MAX, 5_000);
+        end.unwrap();
+        assert_eq!(bytes, LENGTH);
         next.kill().unwrap();
         next.wait().unwrap();
     }

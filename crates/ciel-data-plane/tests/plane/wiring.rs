@@ -53,7 +53,10 @@ impl Write for Producer {
 pub struct Wiring {
     mode: Mode,
     source: Arc<Source>,
-    server: Option<(Server, SocketAddr, Token)>,
+    /// Where the data plane listens, and its token.
+    plane: Option<(SocketAddr, Token)>,
+    /// That data plane, unless another process has it.
+    _server: Option<Server>,
 }
 
 /// What the producer's store has.
@@ -122,18 +125,30 @@ impl Wiring {
                 true => server.address(),
                 false => proxy::start(server.address(), faults),
             };
-            (server, address, token)
+            (server, (address, token))
         });
+        let (server, plane) = server.unzip();
         Wiring {
             mode,
             source,
-            server,
+            plane,
+            _server: server,
+        }
+    }
+
+    /// What consumers in another store connect to, by a data plane that is there already.
+    pub fn at(mode: Mode, source: Source, plane: (SocketAddr, Token)) -> Wiring {
+        Wiring {
+            mode,
+            source: Arc::new(source),
+            plane: Some(plane),
+            _server: None,
         }
     }
 
     /// Where the data plane of the source listens, and its token, if there is one.
     pub fn plane(&self) -> Option<(SocketAddr, &Token)> {
-        let (_, address, token) = self.server.as_ref()?;
+        let (address, token) = self.plane.as_ref()?;
         Some((*address, token))
     }
 
@@ -144,7 +159,7 @@ impl Wiring {
 
     /// One more consumer; none if the side of the ring was taken, in one store.
     pub fn another(&self) -> Option<Box<dyn Read + Send>> {
-        let Some((_, address, token)) = &self.server else {
+        let Some((address, token)) = &self.plane else {
             return match &*self.source {
                 Source::Object(reader) => {
                     let follows = self.mode.follows_production();

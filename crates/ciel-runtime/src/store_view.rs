@@ -27,6 +27,7 @@ pub(crate) fn store_record(engine: &Engine) -> StoreRecord {
         memory_peak_bytes: memory.peak,
         memory_limit_bytes: memory.limit,
         mapped_bytes: memory.mapped,
+        recycled_bytes: memory.recycled,
         written_back_bytes: memory.written_back,
         kinds: Kind::ALL
             .iter()

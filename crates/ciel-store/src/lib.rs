@@ -27,6 +27,7 @@ pub mod objects;
 mod owner;
 mod partial;
 mod ranges;
+mod recycled;
 mod removals;
 mod retained;
 pub mod run;

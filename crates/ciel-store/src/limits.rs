@@ -38,3 +38,16 @@ pub const VERIFIED_AT_RESUME_BYTES_MAX: u64 = 1 << 30;
 
 /// Bytes read at a time when a file is read from its beginning to its end.
 pub const COPY_BYTES_MAX: usize = 256 << 10;
+
+/// Bytes of the file of a dead object in memory that is kept for a next one, at least: fewer fresh
+/// pages cost about as much as finding such a file.
+pub const RECYCLED_BYTES_MIN: u64 = 1 << 20;
+
+/// Files that are kept so, at most.
+pub const RECYCLED_FILES_MAX: usize = 64;
+
+/// Of the bytes that may be in memory, files that are kept so take at most one in so many.
+pub const RECYCLED_SHARE: u64 = 2;
+
+/// Milliseconds for which such a file waits for a next object, at most.
+pub const RECYCLED_MS_MAX: u64 = 2000;

@@ -4,7 +4,7 @@
 //! Its files survive the death of all processes of the run, not that of the machine. Its name
 //! follows from the path of the run's folder, to which a link inside points; one whose run is gone
 //! is removed by the next run that begins. It does not know what is an object. Read next:
-//! `scratch`.
+//! `recycled`, for the pages of files that are gone; `scratch`.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -13,6 +13,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use ciel_model::Digest;
 use rustix::fs::{fstatvfs, statfs};
@@ -22,6 +23,8 @@ use crate::directory::Directory;
 use crate::disk;
 use crate::error::StoreError;
 use crate::lease;
+use crate::limits::{RECYCLED_MS_MAX, RECYCLED_SHARE};
+use crate::recycled::{Recycled, Waiting};
 use crate::removals::watch_closing;
 
 /// Where file systems in memory are found.
@@ -29,6 +32,9 @@ const MEMORY: &str = "/dev/shm";
 /// The number by which the kernel tells such a file system.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 const OWNER_NAME: &str = "run";
+
+/// How long the file of a dead object waits for a next one.
+const PATIENCE: Duration = Duration::from_millis(RECYCLED_MS_MAX);
 
 /// How often the folder of a run is made, at most, that others remove meanwhile: each time, another
 /// run of the same user has to begin within a few microseconds.
@@ -48,6 +54,8 @@ pub struct MemoryUse {
     pub limit: u64,
     /// Bytes beside these that nobody can name here any more, and that somebody still has mapped.
     pub mapped: u64,
+    /// Bytes beside these of dead objects, into whose files the next ones are written.
+    pub recycled: u64,
     /// Bytes that were written back to the disk so far.
     pub written_back: u64,
 }
@@ -66,6 +74,7 @@ pub(crate) struct MemoryFolder {
     pub(crate) scratch: Directory,
     /// Files that are objects here no more, while somebody has them open or mapped.
     left: Directory,
+    recycled: Recycled,
     used: Mutex<Used>,
 }
 
@@ -96,9 +105,17 @@ impl Used {
         self.names.to_string()
     }
 
+    fn being_written(&self) -> u64 {
+        self.reserved.values().sum()
+    }
+
+    /// Without files that wait for a next object: these go when anything else needs their room.
     fn in_use(&self) -> u64 {
-        let reserved: u64 = self.reserved.values().sum();
-        self.counts.present + self.counts.mapped + reserved
+        self.counts.present + self.counts.mapped + self.being_written()
+    }
+
+    fn fits(&self, length: u64) -> bool {
+        self.in_use().saturating_add(length) <= self.allowed
     }
 }
 
@@ -124,28 +141,54 @@ impl MemoryFolder {
             objects: folder.inner_or_new("objects").ok()?,
             scratch: folder.inner_or_new("scratch").ok()?,
             left: folder.inner_or_new("left").ok()?,
+            recycled: Recycled::new(folder.inner_or_new("recycled").ok()?, PATIENCE),
             used: Mutex::new(used),
         })
     }
 
-    /// Makes an empty file that so many bytes will be written to, if they fit.
-    pub(crate) fn reserve(&self, name: &str, length: u64) -> bool {
+    /// Makes a file that so many bytes will be written to, if they fit: an empty one, or one with
+    /// other bytes, at most as many, for a writer that overwrites them all.
+    pub(crate) fn reserve(&self, name: &str, length: u64, overwrites: bool) -> bool {
         let mut used = self.used();
-        let fits = |used: &Used| used.in_use().saturating_add(length) <= used.allowed;
-        if !fits(&used) {
+        if !used.fits(length) {
             self.settle_left(&mut used);
         }
-        let waiting: u64 = used.reserved.values().sum();
-        let wanted = waiting.saturating_add(length);
+        if !used.fits(length) {
+            return false;
+        }
+        let recycled = overwrites.then(|| self.recycled.take(length)).flatten();
+        let is_made = self.make_room(&used, length, recycled.as_ref())
+            && self.make_file(name, length, recycled);
+        if is_made {
+            used.reserved.insert(name.to_owned(), length);
+        }
+        is_made
+    }
+
+    /// Removes files that wait for a next object, until there is room for so many bytes in the
+    /// budget and in the file system, with a file that was taken.
+    fn make_room(&self, used: &Used, length: u64, recycled: Option<&Waiting>) -> bool {
+        let held = recycled.map_or(0, |waiting| waiting.length);
+        let wanted = used.being_written().saturating_add(length);
+        let wanted = wanted.saturating_sub(held);
         let has_room = || {
             fstatvfs(self.scratch.handle())
                 .is_ok_and(|found| found.f_bavail.saturating_mul(found.f_frsize) > wanted)
         };
-        if !fits(&used) || !has_room() || self.scratch.make_file(name).is_err() {
-            return false;
+        let fits = || used.fits(length.saturating_add(self.recycled.bytes()));
+        while !(fits() && has_room()) {
+            if !self.recycled.drop_oldest() {
+                recycled.inspect(|waiting| self.recycled.discard(waiting));
+                return false;
+            }
         }
-        used.reserved.insert(name.to_owned(), length);
         true
+    }
+
+    fn make_file(&self, name: &str, length: u64, recycled: Option<Waiting>) -> bool {
+        let place = (&self.scratch, name);
+        recycled.is_some_and(|waiting| self.recycled.put(&waiting, place, length))
+            || self.scratch.make_file(name).is_ok()
     }
 
     /// A file is being written no more.
@@ -176,16 +219,40 @@ impl MemoryFolder {
     pub(crate) fn leave(&self, name: &str, length: u64) -> Result<(), StoreError> {
         let mut used = self.used();
         used.counts.present = used.counts.present.saturating_sub(length);
-        let file = self.objects.open_file(name);
-        let Some(file) = file.ok().filter(|file| lease::is_used(file)) else {
+        let Ok(file) = self.objects.open_file(name) else {
             return self.objects.remove_file(name);
         };
+        if !lease::is_used(&file) {
+            return self.recycle(&used, (&self.objects, name), &file, length);
+        }
         let apart = used.new_name();
         match self.objects.move_to(name, &self.left, &apart) {
             Ok(true) => self.keep_left(&mut used, apart, length, file),
             Ok(false) | Err(_) => self.objects.remove_file(name)?,
         }
         Ok(())
+    }
+
+    /// A file that nobody has open waits for a next object, or is removed.
+    fn recycle(
+        &self,
+        used: &Used,
+        (folder, name): (&Directory, &str),
+        file: &File,
+        length: u64,
+    ) -> Result<(), StoreError> {
+        if !self.recycled.keep((folder, name), file, length) {
+            return folder.remove_file(name);
+        }
+        self.bound_recycled(used);
+        Ok(())
+    }
+
+    /// Files that wait for a next object take a part of the budget, and what others leave of it.
+    fn bound_recycled(&self, used: &Used) {
+        let left = used.allowed.saturating_sub(used.in_use());
+        let bytes_max = left.min(used.allowed / RECYCLED_SHARE);
+        while self.recycled.bytes() > bytes_max && self.recycled.drop_oldest() {}
     }
 
     /// The file of an object is on the disk, too, and a link takes its place here.
@@ -216,23 +283,23 @@ impl MemoryFolder {
         self.settle_left(used);
     }
 
-    /// Removes files that have left and that nobody has open or mapped any more; how many bytes.
+    /// Frees files that have left and that nobody has open or mapped any more; how many bytes.
     pub(crate) fn settle(&self) -> u64 {
         self.settle_left(&mut self.used())
     }
 
     fn settle_left(&self, used: &mut Used) -> u64 {
-        let mut freed = 0;
-        used.left.retain(|left| {
-            let is_used = lease::is_used(&left.file);
-            if !is_used {
-                freed += left.length;
-                // What cannot be removed now goes with the folder.
-                let _ = self.left.remove_file(&left.name);
-            }
-            is_used
-        });
+        let all = std::mem::take(&mut used.left);
+        let (kept, unused) = all.into_iter().partition(|left| lease::is_used(&left.file));
+        used.left = kept;
+        let unused: Vec<Left> = unused;
+        let freed = unused.iter().map(|left| left.length).sum();
         used.counts.mapped -= freed;
+        for left in unused {
+            // What cannot be removed now goes with the folder.
+            let place = (&self.left, left.name.as_str());
+            let _ = self.recycle(used, place, &left.file, left.length);
+        }
         freed
     }
 
@@ -240,6 +307,7 @@ impl MemoryFolder {
     pub(crate) fn allow(&self, bytes: u64) -> bool {
         let mut used = self.used();
         used.allowed = bytes.min(used.counts.limit);
+        self.bound_recycled(&used);
         used.in_use() > bytes
     }
 
@@ -260,11 +328,14 @@ impl MemoryFolder {
                 folder.remove_all(&name)?;
             }
         }
-        Ok(())
+        self.recycled.clear()
     }
 
     pub(crate) fn counts(&self) -> MemoryUse {
-        self.used().counts
+        MemoryUse {
+            recycled: self.recycled.bytes(),
+            ..self.used().counts
+        }
     }
 
     fn used(&self) -> MutexGuard<'_, Used> {

@@ -100,8 +100,9 @@ impl Scratch {
         self.join(task, attempt, purpose, &[bytes])
     }
 
-    /// Makes an empty file for this attempt of a task, which will write so many bytes into it: in
-    /// memory if they fit, and the file is none yet.
+    /// Makes a file for this attempt of a task, which will write so many bytes into it: in memory
+    /// if they fit, and the file is none yet. For one that overwrites all of it the file may hold
+    /// other bytes, at most as many; else it is empty.
     ///
     /// # Errors
     /// As [`Scratch::write`].
@@ -110,12 +111,12 @@ impl Scratch {
         task: u128,
         attempt: u32,
         purpose: &str,
-        length: u64,
+        (length, overwrites): (u64, bool),
     ) -> Result<PathBuf, StoreError> {
         let path = self.path(task, attempt, purpose)?;
         let name = path.file_name().and_then(|name| name.to_str());
         if let (Some(memory), Some(name)) = (self.memory.get(), name)
-            && memory.reserve(name, length)
+            && memory.reserve(name, length, overwrites)
         {
             return Ok(memory.scratch.path_of(name));
         }

@@ -63,7 +63,7 @@ fn make(run: &RunFolder, name: ObjectName, length: usize) -> Object {
 fn file(run: &RunFolder, name: ObjectName, length: usize) -> PathBuf {
     let file = run
         .scratch()
-        .file_of_length(name.0, 0, "out", length as u64);
+        .file_of_length(name.0, 0, "out", (length as u64, false));
     file.unwrap()
 }
 

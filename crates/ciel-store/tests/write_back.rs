@@ -37,7 +37,7 @@ impl Place {
 
     fn make(&self, name: u128, length: usize) -> Object {
         let scratch = self.run.scratch();
-        let path = scratch.file_of_length(name, 0, "out", length as u64);
+        let path = scratch.file_of_length(name, 0, "out", (length as u64, false));
         let path = path.unwrap();
         fs::write(&path, vec![name as u8; length]).unwrap();
         self.run.objects().adopt(ObjectName(name), &path).unwrap()

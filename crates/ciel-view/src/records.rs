@@ -35,7 +35,7 @@ pub enum Record {
     /// Output of a task that is not part of the ordered output.
     Log(LogRecord),
     /// The last of a run that ended.
-    End(EndRecord),
+    End(Box<EndRecord>),
 }
 
 /// What was run.
@@ -125,6 +125,10 @@ pub struct StoreRecord {
     /// back, and that somebody has mapped.
     #[serde(default)]
     pub mapped_bytes: u64,
+    /// Bytes beside all of these, of dead objects in memory into whose files the next ones are
+    /// written.
+    #[serde(default)]
+    pub recycled_bytes: u64,
     /// Bytes that were written from memory to the disk, because tasks needed the memory.
     #[serde(default)]
     pub written_back_bytes: u64,

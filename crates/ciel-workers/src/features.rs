@@ -15,11 +15,12 @@ const FILES: &str = "files";
 const STREAMS: &str = "streams";
 const CACHES: &str = "caches";
 const CHILDREN: &str = "children";
+const OVERWRITES: &str = "overwrites";
 
 /// What this engine can do beyond the plain protocol.
-pub(crate) const OFFERED: [&str; 13] = [
+pub(crate) const OFFERED: [&str; 14] = [
     PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD, UNWIND, BEGUN, LATER, FILES, STREAMS,
-    CACHES, CHILDREN,
+    CACHES, CHILDREN, OVERWRITES,
 ];
 
 /// What a worker and this engine both can do.
@@ -51,6 +52,8 @@ pub(crate) struct Features {
     pub(crate) caches: bool,
     /// A task may await that few of its children are unfinished.
     pub(crate) children: bool,
+    /// The worker writes all bytes of a file whose length it has said, so other ones may be there.
+    pub(crate) overwrites: bool,
 }
 
 impl Features {
@@ -71,6 +74,7 @@ impl Features {
             streams: names(STREAMS),
             caches: names(CACHES),
             children: names(CHILDREN),
+            overwrites: names(OVERWRITES),
         }
     }
 }

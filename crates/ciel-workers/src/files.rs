@@ -64,15 +64,15 @@ impl Files {
         host.make_folder(task, self.scratch)
     }
 
-    /// Makes an empty file for a request, into which so many bytes will be written; that of an
-    /// output that is kept for later runs is on the disk.
+    /// Makes a file for a request, into which so many bytes will be written; that of an output that
+    /// is kept for later runs is on the disk. It is empty unless the worker overwrites all of it.
     pub(crate) fn open(
         &mut self,
         host: &mut dyn Host,
         task: &Assignment,
         request: u32,
         (purpose, form): (Purpose, Form),
-        length: u64,
+        (length, overwrites): (u64, bool),
     ) -> Failed<PathBuf> {
         self.touched = true;
         let path = match purpose {
@@ -85,6 +85,7 @@ impl Files {
                     true => 0,
                     false => length,
                 };
+                let length = (length, overwrites);
                 host.make_file_of_length(&task.label, self.scratch, &what, length)?
             }
         };

@@ -174,8 +174,9 @@ pub trait Host {
         bytes: &[u8],
     ) -> Failed<PathBuf>;
 
-    /// Makes an empty scratch file, into which so many bytes will be written; 0 if that is not
-    /// known, or if what is made of it has to outlive the run.
+    /// Makes a scratch file, into which so many bytes will be written; 0 if that is not known, or
+    /// if what is made of it has to outlive the run. For a writer that overwrites all of them the
+    /// file may hold others, at most as many; else it is empty.
     ///
     /// # Errors
     /// The store's.
@@ -184,7 +185,7 @@ pub trait Host {
         task: &Label,
         scratch: Scratch,
         what: &str,
-        length: u64,
+        length: (u64, bool),
     ) -> Failed<PathBuf>;
 
     /// Opens an output as a stream, from which others may read at once; gives its pipe.

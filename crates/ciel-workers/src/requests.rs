@@ -349,6 +349,7 @@ fn open(
     if let Err(why) = task.check_request(request) {
         return refused(task, request, why);
     }
+    let length = (length, turn.features.overwrites);
     let result = match task.open_file(turn.host, request, what, length) {
         Ok(path) => answer::Result::Opened(wire::Opened {
             path: path.to_string_lossy().into_owned(),

@@ -144,7 +144,7 @@ impl WorkerTask {
         host: &mut dyn Host,
         request: u32,
         what: (Purpose, Form),
-        length: u64,
+        length: (u64, bool),
     ) -> Failed<PathBuf> {
         let files = &mut self.files;
         let path = files.open(host, &self.assignment, request, what, length)?;

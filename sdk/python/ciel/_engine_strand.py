@@ -427,6 +427,10 @@ def write_pieces(file: FileIO, pieces: list[Any], at_once: int = sys.maxsize) ->
 
 
 def write_file(path: str, pieces: list[Any]) -> None:
-    """Writes the pieces into the file that the engine has opened."""
-    with open(path, "wb", buffering=0) as file:
+    """Writes the pieces over whatever is in the file that the engine has opened.
+
+    To empty it first would give back its pages, which are the cost of a long value.
+    """
+    with open(path, "r+b", buffering=0) as file:
         write_pieces(file, pieces)
+        file.truncate()

@@ -115,7 +115,8 @@ os.register_at_fork(after_in_child=_on_forked)
 def _greeted(engine: Engine) -> ClientStrand:
     """Sends `hello` and waits for the start of the root."""
     connection = engine.connection
-    build, features = f"ciel-python {sys.version.split()[0]}", ["watching", "streams", "children"]
+    build = f"ciel-python {sys.version.split()[0]}"
+    features = ["watching", "streams", "children", "overwrites"]
     connection.hello(build, "", "session", features, True, 0)
     while (message := connection.receive()) is not None:
         if type(message) is Start:

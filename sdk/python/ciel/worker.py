@@ -30,6 +30,7 @@ FEATURES = [
     "files",
     "streams",
     "caches",
+    "overwrites",
 ]
 
 

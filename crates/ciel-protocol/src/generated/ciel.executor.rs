@@ -940,7 +940,8 @@ pub mod answer {
 /// A file to write.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Opened {
-    /// Absolute path of an empty file of the task's own, or of a pipe.
+    /// Absolute path of a file of the task's own, or of a pipe. The file is empty, but for a worker with
+    /// the feature "overwrites".
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
 }

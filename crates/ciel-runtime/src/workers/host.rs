@@ -226,11 +226,11 @@ impl Host for WorkerHost<'_> {
         task: &Label,
         scratch: Scratch,
         what: &str,
-        length: u64,
+        length: (u64, bool),
     ) -> Failed<PathBuf> {
         let folders = self.engine().folder.scratch();
         let (name, tag) = (scratch.name.0, scratch.tag);
-        let path = match length {
+        let path = match length.0 {
             0 => folders.write(name, tag, what, b""),
             _ => folders.file_of_length(name, tag, what, length),
         };

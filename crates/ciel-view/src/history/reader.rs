@@ -39,7 +39,7 @@ impl Reader {
     pub fn end(&self) -> Option<EndRecord> {
         let records = self.records(&[RUN]);
         records.into_iter().find_map(|record| match record {
-            Record::End(end) => Some(end),
+            Record::End(end) => Some(*end),
             _ => None,
         })
     }

@@ -108,7 +108,7 @@ impl Writer {
         self.tasks.release()?;
         let path = self.folder.join(RUN);
         let mut file = OpenOptions::new().append(true).open(path)?;
-        file.write_all(&line_of(&Record::End(end)))
+        file.write_all(&line_of(&Record::End(Box::new(end))))
     }
 
     /// Hands all lines to the system.

@@ -246,7 +246,7 @@ impl Host for Machines {
         task: &Label,
         scratch: Scratch,
         what: &str,
-        _length: u64,
+        _length: (u64, bool),
     ) -> Failed<PathBuf> {
         self.make_file(task, scratch, what, b"")
     }

@@ -312,11 +312,11 @@ impl RunFolder {
     }
 
     /// Bytes that the run takes on the disk: objects without those in memory and those that are
-    /// other names of kept results, and spilled output.
+    /// other names of kept results, spilled output, and partial streams.
     pub fn disk_bytes(&self) -> u64 {
         let counts = self.budget.counts();
         let elsewhere = self.objects.memory_use().present + counts.of(Kind::Kept).present();
-        counts.present().saturating_sub(elsewhere)
+        counts.present().saturating_sub(elsewhere) + self.partial.bytes()
     }
 
     /// Files that task attempts are writing.

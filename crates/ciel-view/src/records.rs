@@ -102,8 +102,9 @@ pub struct StoreRecord {
     pub present_bytes: u64,
     /// The most bytes that were there at once.
     pub peak_bytes: u64,
-    /// Bytes of those present that `limit_bytes` is about: without those in memory, and those of
-    /// kept results, whose files are there in any case.
+    /// Bytes that `limit_bytes` is about: of those present without those in memory, and those of
+    /// kept results, whose files are there in any case; and what failed tasks have written of
+    /// streams that the program has begun to read, which is kept.
     #[serde(default)]
     pub disk_bytes: u64,
     /// Bytes that `disk_bytes` and `unfinished_bytes` may be together; none without a limit.

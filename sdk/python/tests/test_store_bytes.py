@@ -123,3 +123,39 @@ def test_generator_that_writes_without_end_is_ended_when_there_is_no_room(tmp_pa
     told = "MiB so far, which does not fit into the 10.0 MiB of disk that the run may take"
     assert told in ended.talk, ended.talk
     assert "hint: allow more with --store-bytes" in ended.talk, ended.talk
+
+
+PARTIAL = (
+    JOB.partition("def main")[0]
+    + """
+from collections.abc import Iterator
+
+@ciel.task(keep=False)
+def fails() -> Iterator[bytes]:
+    yield b"x" * 3_000_000
+    Path("read").read_text()
+    raise ValueError("late")
+
+def main():
+    try:
+        for piece in fails.spawn().stream():
+            Path("read").write_text("go on")
+    except ValueError as error:
+        return [len(piece), str(error), wait.spawn(1).result()]
+"""
+)
+
+
+def test_what_is_kept_of_a_failed_stream_counts_for_the_disk(tmp_path: Path) -> None:
+    """It is kept for a resume until the run has ended, and counted nowhere."""
+    for name in ("gate", "read"):
+        os.mkfifo(tmp_path / name)
+    options = ("-j2", "--store-bytes=20M")
+    live = jobs.start(jobs.write(tmp_path, PARTIAL), options=options)
+    until(lambda: (tmp_path / "waits").exists() or live.poll() is not None)
+    store = json.loads(jobs.command(tmp_path, "ps", "--store", "--json").lines[0])["store"]
+    kept = sum(path.stat().st_size for path in tmp_path.glob("state/runs/*/partial/*"))
+    (tmp_path / "gate").write_text("go")
+    assert jobs.end_of(live).value == [3_000_000, "late", 1]
+    assert kept >= 3_000_000
+    assert store["disk_bytes"] >= kept

@@ -76,6 +76,9 @@ fn main() -> ExitCode {
     // SAFETY: the allocator may be set at any time, and ignores options that it does not know.
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, PURGE_DELAY_MS) };
     let options = Options::parse_from(with_command(std::env::args_os().collect()));
+    if !matches!(options.command, Command::Ordered(_)) {
+        heed_limit_on_files();
+    }
     let paint = paint::paint_errors(options.shared.colour);
     let json = options.command.is_json();
     match obey(options) {
@@ -85,6 +88,14 @@ fn main() -> ExitCode {
             complaint.exit_code()
         }
     }
+}
+
+/// Has a write beyond the limit on the size of files fail, as on a full disk, and not end this
+/// process. The spawner gives its children the default; the command of `ordered` has what this
+/// process began with.
+fn heed_limit_on_files() {
+    // SAFETY: a signal is ignored that nobody handles.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
 fn obey(options: Options) -> Result<ExitCode, CliError> {

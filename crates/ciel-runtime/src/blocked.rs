@@ -8,6 +8,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Resource, getrlimit};
+
 /// With less room than this on the disk a task that fails is taken for one that had no room.
 pub(crate) const ROOM_BYTES_MIN: u64 = 1 << 20;
 
@@ -20,6 +22,8 @@ pub enum Blocked {
         path: PathBuf,
         /// Bytes that the user may still write there; none if the system does not report it.
         free_bytes: Option<u64>,
+        /// Bytes that a file of this process may have; none if there is no such limit.
+        file_bytes_max: Option<u64>,
     },
     /// A task failed where there was next to no room for what it writes.
     NoRoomFor {
@@ -57,6 +61,11 @@ impl Blocked {
     /// What the user can do about it.
     pub(crate) fn hint(&self, run: &str) -> String {
         match self {
+            Blocked::DiskFull {
+                free_bytes: Some(ROOM_BYTES_MIN..),
+                file_bytes_max: Some(_),
+                ..
+            } => format!("raise the limit, `ulimit -f`, then continue with `ciel resume {run}`"),
             Blocked::DiskFull { .. } | Blocked::NoRoomFor { .. } => {
                 format!("free disk space, then continue with `ciel resume {run}`")
             }
@@ -72,17 +81,26 @@ impl Blocked {
 
     pub(crate) fn disk_full(path: PathBuf) -> Blocked {
         let free_bytes = free_bytes(&path);
-        Blocked::DiskFull { path, free_bytes }
+        let file_bytes_max = getrlimit(Resource::Fsize).current;
+        Blocked::DiskFull {
+            path,
+            free_bytes,
+            file_bytes_max,
+        }
     }
 }
 
 impl fmt::Display for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Blocked::DiskFull { path, free_bytes } => {
+            Blocked::DiskFull {
+                path,
+                free_bytes,
+                file_bytes_max,
+            } => {
                 let path = path.display();
                 write!(f, "no space is left on the disk for {path}")?;
-                write_room(f, *free_bytes)
+                write_room(f, *free_bytes, *file_bytes_max)
             }
             Blocked::NoRoomFor {
                 failure,
@@ -91,7 +109,7 @@ impl fmt::Display for Blocked {
             } => {
                 let path = path.display();
                 write!(f, "{failure}; no space is left on the disk for {path}")?;
-                write_room(f, *free_bytes)
+                write_room(f, *free_bytes, None)
             }
             Blocked::Removed { path, .. } => {
                 write!(f, "{} is missing: it was removed", path.display())
@@ -103,13 +121,18 @@ impl fmt::Display for Blocked {
     }
 }
 
-fn write_room(f: &mut fmt::Formatter<'_>, free_bytes: Option<u64>) -> fmt::Result {
-    match free_bytes {
-        None => Ok(()),
-        Some(free) if free < ROOM_BYTES_MIN => write!(f, " ({} KiB are free)", free >> 10),
-        Some(free) => write!(
+fn write_room(
+    f: &mut fmt::Formatter<'_>,
+    free_bytes: Option<u64>,
+    file_bytes_max: Option<u64>,
+) -> fmt::Result {
+    match (free_bytes, file_bytes_max) {
+        (None, _) => Ok(()),
+        (Some(free @ ..ROOM_BYTES_MIN), _) => write!(f, " ({} KiB are free)", free >> 10),
+        (Some(free), None) => write!(f, " ({} MiB are free: a quota is reached)", free >> 20),
+        (Some(free), Some(most)) => write!(
             f,
-            " ({} MiB are free: a quota or a limit on file size is reached)",
+            " ({} MiB are free: the limit of a file, {most} bytes, or a quota is reached)",
             free >> 20
         ),
     }
@@ -128,21 +151,30 @@ mod tests {
 
     #[test]
     fn full_disk_is_told_with_file_room_and_way_on() {
-        let full = |free_bytes| Blocked::DiskFull {
+        let full = |free_bytes, file_bytes_max| Blocked::DiskFull {
             path: "/state/runs/1/journal/log".into(),
             free_bytes,
+            file_bytes_max,
         };
-        let told = full(Some(5000)).to_string();
         let expected = "no space is left on the disk for /state/runs/1/journal/log";
-        assert_eq!(told, format!("{expected} (4 KiB are free)"));
-        assert_eq!(full(None).to_string(), expected);
-        assert!(
-            full(Some(3 << 20))
-                .to_string()
-                .contains("3 MiB are free: a quota")
-        );
-        let hint = full(None).hint("17");
+        for (free_bytes, file_bytes_max, room) in [
+            (None, None, ""),
+            (Some(5000), Some(1024), " (4 KiB are free)"),
+            (Some(3 << 20), None, " (3 MiB are free: a quota is reached)"),
+            (
+                Some(3 << 20),
+                Some(1024),
+                " (3 MiB are free: the limit of a file, 1024 bytes, or a quota is reached)",
+            ),
+        ] {
+            let told = full(free_bytes, file_bytes_max).to_string();
+            assert_eq!(told, format!("{expected}{room}"));
+        }
+        let hint = full(Some(5000), Some(1024)).hint("17");
         assert_eq!(hint, "free disk space, then continue with `ciel resume 17`");
+        let hint = full(Some(3 << 20), Some(1024)).hint("17");
+        let expected = "raise the limit, `ulimit -f`, then continue with `ciel resume 17`";
+        assert_eq!(hint, expected);
     }
 
     #[test]

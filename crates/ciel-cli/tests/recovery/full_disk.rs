@@ -3,9 +3,7 @@
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit};
 
-use crate::support::{
-    CIEL, DISK_KIB, Live, Place, SmallDisk, done, held, repository, shell, skipped,
-};
+use crate::support::{DISK_KIB, Live, Place, SmallDisk, done, held, repository, shell, skipped};
 use crate::{PARTS, expect_told, expect_well, job, output, times_run};
 
 const RUN: [&str; 5] = ["run", "-j1", "--state", "disk/state", "job.sw"];
@@ -136,6 +134,8 @@ fn bound_files(live: &Live, bytes: u64) {
     rustix::process::prlimit(process, Resource::Fsize, bound).unwrap();
 }
 
+/// A run whose process had a limit on the size of files, as `ulimit -f` sets it, was killed by a
+/// signal when it came to that, without a word.
 #[test]
 fn run_that_may_not_write_further_stops_and_goes_on_later() {
     for bytes in [0, 700, 4000, 9000] {
@@ -143,16 +143,13 @@ fn run_that_may_not_write_further_stops_and_goes_on_later() {
         let gate = place.gate("gate");
         let first = shell(&format!("{}; {}", done("started"), held("gate")));
         place.file("job.sw", format!("x = text({first});\n{}", job()));
-        // A process that does not ignore the signal is killed by it, as by any other.
-        let mut command = place.program("sh".as_ref());
-        command.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh", CIEL]);
-        command.args(["run", "-j1", "job.sw"]);
-        let live = Live::start(command);
+        let live = place.start(&["run", "-j1", "job.sw"]);
         place.await_file("started");
         bound_files(&live, bytes);
         gate.release(1);
         let ended = live.end();
-        let words = ["no space is left on the disk for", "a quota or a limit"];
+        let limit = format!("the limit of a file, {bytes} bytes, or a quota");
+        let words = ["no space is left on the disk for", &limit, "`ulimit -f`"];
         expect_told(&ended, 1, &words);
         // The first command may have to wait at the gate once more.
         gate.release(1);
@@ -163,6 +160,20 @@ fn run_that_may_not_write_further_stops_and_goes_on_later() {
             "{times:?}"
         );
     }
+}
+
+/// Ciel ignores the signal of a file that becomes too large; its commands are ended by it, as by
+/// default, and not all of them would heed a failed write.
+#[test]
+fn command_has_the_default_for_files_that_become_too_large() {
+    let place = Place::new();
+    let command = "(ulimit -c 0; ulimit -f 1; exec head -c 4096 /dev/zero > large); echo $?";
+    let killed = (128 + libc::SIGXFSZ).to_string();
+    let ended = place.script(&[], &format!("return text({});", shell(command)));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.contains(&killed), "{}", ended.stdout);
+    let ended = place.run(&["ordered", "sh", "-c", command]);
+    assert_eq!(ended.stdout, format!("{killed}\n"), "{}", ended.stderr);
 }
 
 /// A job of Python whose results take 2.4 MB together.

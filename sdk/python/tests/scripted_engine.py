@@ -268,16 +268,19 @@ class Engine:
 
     def open_construct(self, tag: int, request: int, length: int = 0) -> None:
         """A file for an object."""
-        self._open(tag, request, None)
+        self._open(tag, request, None, length)
 
     def open_output(self, tag: int, request: int, output: int, *, length: int = 0) -> None:
         """A file for an output."""
-        self._open(tag, request, output)
+        self._open(tag, request, output, length)
 
-    def _open(self, tag: int, request: int, output: int | None) -> None:
+    def _open(self, tag: int, request: int, output: int | None, length: int) -> None:
+        """Other bytes are in the file, as they may be for a worker that overwrites them all."""
         if self.folder is None:
             self.folder = tempfile.TemporaryDirectory(prefix="ciel-test-")
         path = os.path.join(self.folder.name, f"{tag}-{request}-{random.random()}")
+        with open(path, "wb") as file:
+            file.write(b"?" * length)
         self.tasks[tag].opened[request] = (path, output)
         self.messages.append(Answer(tag, request, Opened(path)))
 

@@ -133,6 +133,9 @@ struct Inside {
     after: u64,
     /// Beats since it is the outermost of those in place.
     beats: u32,
+    /// Whether the strand, once this is a task, continues as soon as there is a slot for it; else
+    /// it waits for the result.
+    is_aside: bool,
 }
 
 impl Levels {
@@ -165,8 +168,10 @@ impl Levels {
     }
 
     /// The kept child with that handle begins in place of the innermost strand, which has done
-    /// `after` actions. False if it is a task already.
-    pub fn enter(&mut self, tag: u32, handle: u32, after: u64, name: Name) -> bool {
+    /// `after` actions. With its name comes whether that continues beside it if it becomes a task.
+    /// False if it is a task already.
+    pub fn enter(&mut self, tag: u32, handle: u32, after: u64, begun: (Name, bool)) -> bool {
+        let (name, is_aside) = begun;
         if tag != 0 && !self.is_task(tag) {
             return false;
         }
@@ -180,6 +185,7 @@ impl Levels {
             handle,
             after,
             beats: 0,
+            is_aside,
         });
         self.fresh -= 1;
         self.levels.push_back(Level {
@@ -508,8 +514,13 @@ impl Child {
 
 impl Inside {
     fn block(self) -> BlockOn {
+        let references = if self.is_aside {
+            Vec::new()
+        } else {
+            vec![self.handle]
+        };
         BlockOn {
-            references: vec![self.handle],
+            references,
             wait: Wait::All.into(),
             timeout_ms: None,
             after: self.after,

@@ -18,7 +18,7 @@ use pyo3::types::{PyBool, PyTuple};
 use crate::future_state::FutureState;
 use crate::stack::{
     Ahead, advance, advance_early, begin, begin_ahead, begin_early, begin_task, early_task, end,
-    end_ahead, end_early, end_task, note_base, step,
+    end_ahead, end_early, end_task, note_base, oldest_aside, step,
 };
 
 /// Adds the functions to the module.
@@ -32,6 +32,8 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(module, c"begin_ahead", begin_ahead_from)?;
     add(module, c"advance", advance_from)?;
     add(module, c"end_ahead", end_ahead_from)?;
+    add(module, c"begin_aside", begin_aside_from)?;
+    add(module, c"oldest_aside", oldest_aside_from)?;
     add(module, c"early_task", early_task_from)?;
     add(module, c"begin_early", begin_early_from)?;
     add(module, c"advance_early", advance_early_from)?;
@@ -73,9 +75,25 @@ unsafe extern "C" fn begin_from(
     // SAFETY: as above.
     let begun = unsafe { only(py, args, count) }.and_then(|future| {
         let future = future.cast::<FutureState>()?;
-        begin(future, args.addr())
+        begin(future, Some(args.addr()))
     });
     given(py, begun)
+}
+
+/// `begin_aside(future)`; see `stack::begin`.
+unsafe extern "C" fn begin_aside_from(
+    _module: *mut ffi::PyObject,
+    args: *mut *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        // SAFETY: Python calls this in an attached thread.
+        let begun = unsafe { only(py, args, count) }.and_then(|future| {
+            let future = future.cast::<FutureState>()?;
+            begin(future, None)
+        });
+        given(py, begun)
+    })
 }
 
 /// `end(value)`; see `stack::end`.
@@ -180,6 +198,15 @@ unsafe extern "C" fn early_task_from(
     _count: ffi::Py_ssize_t,
 ) -> *mut ffi::PyObject {
     Python::attach(|py| given(py, Ok(early_task(py).map(|task| task.into_bound(py)))))
+}
+
+/// `oldest_aside()`; see `stack::oldest_aside`.
+unsafe extern "C" fn oldest_aside_from(
+    _module: *mut ffi::PyObject,
+    _args: *mut *mut ffi::PyObject,
+    _count: ffi::Py_ssize_t,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| given(py, Ok(oldest_aside(py))))
 }
 
 /// `begin_early(newest)`; see `stack::begin_early`.

@@ -148,9 +148,11 @@ impl Promoter {
     }
 
     /// The kept child with that handle begins at `position`, in place of the strand that has its
-    /// turn and has done `after` actions; false if it is a task already.
-    fn enter(&self, tag: u32, handle: u32, after: u64, position: [u8; 16]) -> bool {
-        self.enter_child(tag, handle, after, name_of(position))
+    /// turn and has done `after` actions; `aside` is whether that continues beside it if it becomes
+    /// a task, or waits for it. False if it is a task already.
+    #[pyo3(signature = (tag, handle, after, position, *, aside = false))]
+    fn enter(&self, tag: u32, handle: u32, after: u64, position: [u8; 16], aside: bool) -> bool {
+        self.enter_child(tag, handle, after, (name_of(position), aside))
     }
 
     /// What began at `position` ends in place; false if it is a task by now, or keeps children.
@@ -281,9 +283,9 @@ impl Promoter {
     }
 
     /// As `enter`.
-    pub fn enter_child(&self, tag: u32, handle: u32, after: u64, name: Name) -> bool {
+    pub fn enter_child(&self, tag: u32, handle: u32, after: u64, begun: (Name, bool)) -> bool {
         let kept = self.kept();
-        kept.is_some_and(|mut kept| kept.levels.enter(tag, handle, after, name))
+        kept.is_some_and(|mut kept| kept.levels.enter(tag, handle, after, begun))
     }
 
     /// As `leave`.

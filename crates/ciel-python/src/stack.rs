@@ -52,7 +52,7 @@ const RESTED_MAX: usize = 16;
 pub(crate) use self::ahead::{advance, begin_ahead, end_ahead, step};
 pub(crate) use self::calls::Ahead;
 pub use self::early::unlist;
-pub(crate) use self::early::{advance_early, begin_early, early_task, end_early};
+pub(crate) use self::early::{advance_early, begin_early, early_task, end_early, oldest_aside};
 pub(crate) use self::spawning::spawn;
 pub(crate) use self::standing::stand_all;
 pub(crate) use self::tasks::{begin_task, end_task};
@@ -111,6 +111,8 @@ struct Level {
     row: Option<Box<Row>>,
     /// The seed of the strand below it, and the future of its result.
     below: Option<(Digits, Py<FutureState>)>,
+    /// Whether the strand below it has not asked for that.
+    is_aside: bool,
 }
 
 /// A strand that runs.
@@ -187,6 +189,7 @@ impl Stack {
             kept: 0,
             row: None,
             below: None,
+            is_aside: false,
         });
         let before = {
             let mut stack = slf.borrow_mut();
@@ -230,6 +233,7 @@ impl Stack {
             kept: 0,
             row: None,
             below: None,
+            is_aside: false,
         });
     }
 
@@ -391,11 +395,14 @@ impl Stack {
 /// those that have names. If the value is known, it alone is there. `None` if all that is
 /// Python's to do.
 ///
+/// Without a place nobody asks: the child is never called there, and the strand continues beside it
+/// if it becomes a task.
+///
 /// # Errors
 /// Those of Python.
 pub(crate) fn begin<'py>(
     future: &Bound<'py, FutureState>,
-    place: usize,
+    place: Option<usize>,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let py = future.py();
     let Some(stack) = here(py) else {
@@ -420,18 +427,19 @@ pub(crate) fn begin<'py>(
     else {
         return Ok(None);
     };
-    let is_called = stack.may_call(py, place)?;
+    let is_aside = place.is_none();
+    let is_called = place.map_or(Ok(false), |place| stack.may_call(py, place))?;
     if depth >= DEPTH_MAX || !(is_called || stack.has_idle(py)) {
         return Ok(None);
     }
     let child = name.spawn(call.action);
     let promoter = stack.promoter.get();
-    if !promoter.enter_child(tag, state.handle, after, child) {
+    if !promoter.enter_child(tag, state.handle, after, (child, is_aside)) {
         return Ok(None);
     }
     let begun_beats = promoter.beats();
     let inside = Inside::new(child, depth + 1, call, py, state.handle, begun_beats);
-    let switch = stack.enter(py, inside, future, is_called)?;
+    let switch = stack.enter(py, inside, future, (is_called, is_aside))?;
     let (function, args) = (known.function.bind(py), call.args.bind(py));
     let begun = match (switch, &call.named) {
         (None, None) => (function, args).into_pyobject(py)?,
@@ -481,7 +489,7 @@ impl Stack {
         py: Python<'py>,
         inside: Inside,
         future: &Bound<'py, FutureState>,
-        is_called: bool,
+        (is_called, is_aside): (bool, bool),
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let name = inside.name;
         let inside = match self.rested.pop() {
@@ -510,6 +518,7 @@ impl Stack {
             kept: 0,
             row: None,
             below: Some((Digits::told(), future.clone().unbind())),
+            is_aside,
         });
         Digits::of(seed_of_name(name)).tell();
         Ok(given)
@@ -564,7 +573,7 @@ pub(crate) fn end<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, 
         .last()
         .map(|level| level.switch.bind(py).clone());
     drop(stack);
-    FutureState::end(&future.into_bound(py), value, true);
+    FutureState::end(&future.into_bound(py), value, !ended.is_aside);
     Ok(next)
 }
 

@@ -4,35 +4,64 @@ and one that is to wait runs all of them.
 So a list of spawns that is longer than what a strand keeps costs calls rather than tasks, also in
 `main`, which tries one call of a function of which it has sent many in a row. Only functions that
 leave nothing behind run that way: none of their calls can wait, and one that fails, gives what is
-not plain or has become a task meanwhile runs again as it would have. Long calls stay tasks, but for
-a few tries. Native code calls this module at a spawn, and knows the calls. Read next: `_leaves.py`,
-`_short_calls.py`, `crates/ciel-python/src/stack/early.rs`.
+not plain or has become a task meanwhile runs again as it would have. A call of any other function
+runs in a strand of its own: if it waits, it becomes a task, and the strand that has spawned it
+continues. Long calls stay tasks, but for a few tries. Native code calls this module at a spawn, and
+knows the calls. Read next: `_leaves.py`, `_short_calls.py`,
+`crates/ciel-python/src/stack/early.rs`.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ciel import _short_calls
 from ciel._errors import Cancelled
 from ciel._leaves import leaves_nothing
-from ciel._native import advance_early, begin_early, early_task, end_early
+from ciel._native import advance_early, begin_early, early_task, end_early, oldest_aside
 from ciel._strand import current
 from ciel._trials import Trials
 
 if TYPE_CHECKING:
     from ciel._call import TaskFunction
+    from ciel._future import Future
     from ciel._native import Promoter
 
 
-def make_room() -> bool:
-    """Runs the oldest calls that the strand keeps, if these are short; whether they were."""
+def make_room() -> None:
+    """Runs the oldest calls that the strand keeps, if these are short, or the oldest of those that
+    may wait, in a strand of its own.
+    """
+    task = _able()
+    if task is None:
+        _run_aside()
+    else:
+        _run_oldest(task)
+
+
+def run_before_wait(promoter: Promoter) -> None:
+    """Runs calls that the strand keeps, the oldest first, while they are short and no core is idle:
+    the others become tasks as the strand waits.
+    """
+    while not promoter.has_idle_core():
+        task = _able()
+        if task is None or not _run_oldest(task):
+            return
+
+
+def _able() -> TaskFunction | None:
+    """The task of the oldest call that may run here, without a strand."""
     task: TaskFunction | None = early_task()
     while task is not None and not leaves_nothing(task.function):
         task.runs_early = False
         task = early_task()
-    if task is None or not _trials_of(task).next():
+    return task
+
+
+def _run_oldest(task: TaskFunction) -> bool:
+    """Runs the oldest calls, which are of that task; whether they were short."""
+    if not _trials_of(task).next():
         return False
     is_short = _run(task, None)
     if is_short is False and task.suits_root:
@@ -40,12 +69,15 @@ def make_room() -> bool:
     return is_short is True
 
 
-def run_before_wait(promoter: Promoter) -> None:
-    """Runs calls that the strand keeps, the oldest first, while they are short and no core is idle:
-    the others become tasks as the strand waits.
-    """
-    while not promoter.has_idle_core() and make_room():
-        pass
+def _run_aside() -> None:
+    """Runs the oldest call that may wait; not if the last ones of its task were long, or waited."""
+    found: tuple[TaskFunction, Future[Any]] | None = oldest_aside()
+    if found is None or not _trials_of(found[0]).next():
+        return
+    began = time.perf_counter()
+    has_ended = current().run_aside(found[1])
+    is_short = has_ended and time.perf_counter() - began < _short_calls.SHORT_S
+    _trials_of(found[0]).ended(is_short)
 
 
 def begin_trial(task: TaskFunction) -> bool:

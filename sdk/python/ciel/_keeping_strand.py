@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ciel._atoms import SHARED
 from ciel._call import Call
 from ciel._early import run_before_wait
 from ciel._engine_strand import definition_of
@@ -21,7 +22,7 @@ from ciel._future import Future, Known
 from ciel._in_place import Kept, Returned
 from ciel._leaves import leaves_nothing
 from ciel._options import Options
-from ciel._native import DEPTH_MAX, Cancel, Value, unlist
+from ciel._native import DEPTH_MAX, Cancel, Value, begin_aside, unlist
 from ciel._payload import SMALL_BYTES_MAX, atoms_of, head_of_plain, pack
 from ciel._raised import Raised
 from ciel._strand import here
@@ -248,6 +249,50 @@ class KeepingStrand(WaitingStrand):
             self._waits_inside = False
         return self._among(answer, child.handle) if answer is not None else _returned(strand)
 
+    def run_aside(self, future: Future[Any]) -> bool:
+        """Runs a kept child before anybody asks for it, in a greenlet of its own; whether it has
+        ended in place. If it becomes a task meanwhile, this strand continues beside it.
+        """
+        if self.is_root:
+            return False
+        begun = begin_aside(future)
+        if begun is None:
+            return self._run_aside(future)
+        (switch, *call), _ = begun
+        answer = switch(*call)
+        if type(answer) in SHARED:
+            return True
+        self._waits_inside = False
+        if type(answer) is Raised:
+            raise answer.error
+        if type(answer) is Cancel:
+            raise Cancelled("the task was cancelled")
+        if type(answer) is list:
+            self.process.return_to(self)
+            future._known = _returned(answer.pop())
+        return future._ended_here or type(future._known) is Returned
+
+    def _run_aside(self, future: Future[Any]) -> bool:
+        child = future._child
+        try:
+            self._check_may_wait()
+        except WaitError:
+            return False
+        if child is None or self.depth >= DEPTH_MAX:
+            return False
+        self.tidy()
+        strand = self.process.inside(self, child)
+        if not self._enters(child, strand.position, aside=True):
+            return False
+        self._waits_inside = True
+        try:
+            answer = self.process.run_inside(self, strand)
+        finally:
+            self._waits_inside = False
+        if answer is None:
+            future._known = _returned(strand)
+        return answer is None
+
     def continued(self, future: Future[Any], answer: Any) -> Any:
         """The value of a future in whose place a child has begun natively: `answer` is a list with
         its strand if it has ended in place, else that of the engine, or what was raised meanwhile.
@@ -271,10 +316,11 @@ class KeepingStrand(WaitingStrand):
         """
         return self.continued(future, self.process.end_called(self, value))
 
-    def _enters(self, child: Kept, position: bytes) -> bool:
+    def _enters(self, child: Kept, position: bytes, aside: bool = False) -> bool:
         promoter = self.process.promoter
         assert promoter is not None, "it keeps children"
-        return promoter.enter(self.tag, child.handle, self.next_action, position)
+        after = self.next_action
+        return promoter.enter(self.tag, child.handle, after, position, aside=aside)
 
     def give_slot(self) -> None:
         """The engine knows that the strand waits for what runs in place of it."""
@@ -315,13 +361,17 @@ class KeepingStrand(WaitingStrand):
         """What is known of a future, for whatever but a wait for it.
 
         In a replay, a child that ended in place, and that nobody has waited for so far, has run
-        early: then its function leaves nothing behind, and is called.
+        before that: it is called if its function leaves nothing behind, or runs in place.
         """
         known: Known | None = future._known
         child = future._child if known is None and self._spawned is not None else None
         if child is not None and child.sealed and child.given is not None:
-            args, kwargs = child.given
-            known = future._known = Returned(child.task.function(*args, **kwargs), None)
+            if leaves_nothing(child.task.function):
+                args, kwargs = child.given
+                known = Returned(child.task.function(*args, **kwargs), None)
+            else:
+                known = self._run_in_place(child)
+            future._known = known
         return known
 
     def read(self, known: Known) -> Any:

@@ -714,10 +714,13 @@ class Promoter:
         Whether it may keep more. Raises ValueError if the call is too long for a message.
         """
 
-    def enter(self, tag: int, handle: int, after: int, position: bytes) -> bool:
+    def enter(
+        self, tag: int, handle: int, after: int, position: bytes, *, aside: bool = False
+    ) -> bool:
         """The child with that handle begins at `position`, in place of its parent.
 
-        The parent has done `after` actions. False if the child is a task already.
+        The parent has done `after` actions; `aside` is whether it continues beside the child if that
+        becomes a task, or waits for it. False if the child is a task already.
         """
 
     def leave(self, position: bytes) -> bool:
@@ -1034,6 +1037,16 @@ def advance(ahead: Ahead, value: Any) -> Any:
 
 def end_ahead(ahead: Ahead) -> None:
     """The call that runs ahead has raised an exception: none runs ahead any more."""
+
+def begin_aside(
+    future: FutureState,
+) -> tuple[tuple[Callable[..., Any], Callable[..., Any], tuple[Any, ...], Any], None] | None:
+    """Begins a child as `begin` does, in a greenlet of its own, for a strand that has not asked."""
+
+def oldest_aside() -> Any:
+    """The task and the future of the oldest call that the strand keeps and that may wait; `None` for
+    none.
+    """
 
 def early_task() -> Any:
     """The task of the oldest call that the strand keeps and that may run early; `None` for none."""

@@ -109,6 +109,10 @@ class Strand(ABC):
         """Whether short calls of a task, which would be tasks, may run in place of this strand."""
         return False
 
+    def run_aside(self, future: Future[Any]) -> bool:
+        """Runs a kept child before anybody asks for it, if it may; whether that has ended."""
+        return False
+
     def let_go(self, handle: int) -> None:
         """A future with that handle is gone; called at any moment, in any thread."""
 

@@ -46,6 +46,10 @@ def sent(x):
     return x * 3
 
 @ciel.task
+def stays(x):
+    return sent.spawn(x).result() + plain.spawn(x).result()
+
+@ciel.task
 def asks(futures):
     return sum(future.result() for future in futures)
 
@@ -112,6 +116,8 @@ def loop(seed, count):
         if number == count // 2:
             stop()
         task, ask = chance.choice(ALL), chance.choice(ANY)
+        if number % 5 == 2:
+            task = stays
         if chance.random() < 0.4:
             task, ask = plain, chance.choice(OF_PLAIN)
         futures = []
@@ -409,6 +415,55 @@ def test_calls_of_a_strand_that_waits_run_before_only_if_they_may(
     assert last == shown[name]
     assert (early > 0) == (name == "bad")
     assert begun <= {"pair": 1, "waits": 0, "bad": 500}[name]
+
+
+def test_children_of_a_list_that_spawn_and_ask_run_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were tasks, all of a list, as soon as there was one more than a strand keeps."""
+    stop_hearts(tmp_path, monkeypatch)
+    job = jobs.write(tmp_path, PATIENT + COUNTED)
+    ended = _run(job, "task", "waits", str(COUNT), options=("-j1",))  # so no core gets idle
+    assert ended.value[0] == str((COUNT - 1) * 31)
+    count, in_place = _counts(tmp_path, "waits")
+    assert count == COUNT
+    assert in_place >= COUNT - 2 * 1024 - FEW
+
+
+GATE = """
+import os
+import ciel
+
+@ciel.task(retries=1)
+def opened():
+    with open("gate", "rb") as gate:
+        return len(gate.read())
+
+@ciel.task
+def child(x):
+    return opened.spawn().result() if x == 8 else x
+
+@ciel.task
+def parent():
+    os.mkfifo("gate")
+    futures = [child.spawn(x) for x in range(100)]
+    with open("gate", "wb") as gate:
+        gate.write(b"five!")
+    return sum(future.result() for future in futures)
+
+def main():
+    return parent.spawn().result()
+"""
+
+
+def test_child_of_a_full_list_that_waits_leaves_its_parent_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child waits for what its parent does later, outside of Ciel."""
+    stop_hearts(tmp_path, monkeypatch, KEPT_MAX)
+    ended = _run(jobs.write(tmp_path, PATIENT + GATE), options=("-j2",))
+    assert ended.status == 0, ended.talk
+    assert ended.value == sum(range(100)) - 8 + 5
 
 
 FEW = 16

@@ -34,6 +34,8 @@ const UNTRIED_MAX: usize = 256;
 #[derive(Default)]
 pub(super) struct Row {
     calls: VecDeque<Py<FutureState>>,
+    /// Futures of those that may not, as they may wait.
+    others: VecDeque<Py<FutureState>>,
     run: Option<Run>,
     /// Whether the next call is listed in any case: it is to run at once.
     is_trial: bool,
@@ -123,7 +125,38 @@ pub(crate) fn early_task(py: Python<'_>) -> Option<Py<Function>> {
         if let Some(function) = able(oldest.bind(py), promoter.get()) {
             return Some(function);
         }
-        stale.extend(row.calls.pop_front());
+        match row.calls.pop_front() {
+            Some(other) if is_kept(other.bind(py), promoter.get()) => row.others.push_back(other),
+            other => stale.extend(other),
+        }
+    }
+    None
+}
+
+/// Whether a future is that of a plain call that is kept.
+fn is_kept(future: &Bound<'_, FutureState>, promoter: &Promoter) -> bool {
+    let future = future.borrow();
+    future.plain().is_some() && promoter.keeps(future.handle)
+}
+
+/// The task and the future of the oldest child of the innermost strand that may wait, as far as
+/// such are listed.
+pub(crate) fn oldest_aside(py: Python<'_>) -> Option<Bound<'_, PyTuple>> {
+    let stack = here(py)?;
+    // Dropped when the stack is not borrowed.
+    let mut stale = Vec::new();
+    let mut stack = stack.borrow_mut();
+    let Stack {
+        levels, promoter, ..
+    } = &mut *stack;
+    let row = levels.last_mut()?.row.as_mut()?;
+    while let Some(oldest) = row.others.front() {
+        let oldest = oldest.bind(py);
+        if is_kept(oldest, promoter.get()) {
+            let function = oldest.borrow().plain()?.function.clone_ref(py);
+            return (function, oldest).into_pyobject(py).ok();
+        }
+        stale.extend(row.others.pop_front());
     }
     None
 }
@@ -278,11 +311,13 @@ impl Row {
             let future = future.bind(py).borrow();
             future.handle >= oldest && future.plain().is_some()
         };
-        while self.calls.front().is_some_and(|one| !is_kept(one)) {
-            stale.extend(self.calls.pop_front());
-        }
-        while self.calls.back().is_some_and(|one| !is_kept(one)) {
-            stale.extend(self.calls.pop_back());
+        for listed in [&mut self.calls, &mut self.others] {
+            while listed.front().is_some_and(|one| !is_kept(one)) {
+                stale.extend(listed.pop_front());
+            }
+            while listed.back().is_some_and(|one| !is_kept(one)) {
+                stale.extend(listed.pop_back());
+            }
         }
         stale
     }
@@ -296,7 +331,9 @@ impl Stack {
         }
         self.recount();
         let row = self.levels.last().and_then(|level| level.row.as_ref());
-        let may_run = row.is_some_and(|row| row.run.is_none() && !row.calls.is_empty());
+        let may_run = row.is_some_and(|row| {
+            row.run.is_none() && !(row.calls.is_empty() && row.others.is_empty())
+        });
         may_run && self.is_full()
     }
 
@@ -307,11 +344,15 @@ impl Stack {
         let Some(row) = row.filter(|row| row.run.is_none()) else {
             return Vec::new();
         };
-        let listed = std::mem::take(&mut row.calls).into_iter();
-        let (kept, stale): (Vec<_>, Vec<_>) =
-            listed.partition(|one| promoter.keeps(one.bind(py).borrow().handle));
-        row.calls = kept.into();
-        stale
+        let mut all_stale = Vec::new();
+        for listed in [&mut row.calls, &mut row.others] {
+            let each = std::mem::take(listed).into_iter();
+            let (kept, stale): (Vec<_>, Vec<_>) =
+                each.partition(|one| promoter.keeps(one.bind(py).borrow().handle));
+            *listed = kept.into();
+            all_stale.extend(stale);
+        }
+        all_stale
     }
 
     /// Counts the children that the innermost strand keeps.
@@ -376,9 +417,12 @@ impl Stack {
         });
         let row = level.row.get_or_insert_default();
         let stale = row.trim(py, oldest);
-        if is_able {
-            row.calls.push_back(future.clone().unbind());
-        }
+        let listed = if is_able {
+            &mut row.calls
+        } else {
+            &mut row.others
+        };
+        listed.push_back(future.clone().unbind());
         stale
     }
 

@@ -181,6 +181,7 @@ impl Stack {
             kept: 0,
             row: None,
             below: None,
+            is_aside: false,
         });
         self.is_here = true;
     }

@@ -55,6 +55,7 @@ mod socket;
 mod stack;
 mod streaming_copy;
 mod tail;
+mod template;
 mod unpacked;
 mod worker_messages;
 
@@ -114,6 +115,8 @@ mod native {
     use crate::stack::{Stack, note_freezing, note_here, strand_here, unlist};
     #[pymodule_export]
     use crate::tail::Tail;
+    #[pymodule_export]
+    use crate::template::{await_end, end_with, overwrite_entry, receive_request};
     #[pymodule_export]
     use crate::unpacked::plain_call;
 

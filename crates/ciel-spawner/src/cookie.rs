@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 /// The environment variable that holds the marks.
 pub const COOKIE_VARIABLE: &str = "CIEL_COOKIE";
 
+/// The environment variable that holds the number of the socket for a template.
+pub const TEMPLATE_VARIABLE: &str = "CIEL_TEMPLATE_FD";
+
 /// The name of a run as its processes carry it: 1 to 64 ASCII letters, digits, `-`, `_` or `.`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cookie(String);

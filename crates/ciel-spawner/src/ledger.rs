@@ -193,6 +193,11 @@ impl Ledger {
         children.iter().copied().filter(|pid| !known(pid)).collect()
     }
 
+    /// Whether a task or an adopted child has this number.
+    pub(crate) fn knows(&self, pid: u32) -> bool {
+        self.by_pid.contains_key(&pid) || self.adopted.contains_key(&pid)
+    }
+
     /// Whether an adopted child was traced before.
     pub(crate) fn has_adopted(&self, pid: u32) -> bool {
         self.adopted.contains_key(&pid)

@@ -9,6 +9,8 @@
 //!
 //! Promises:
 //! - a task runs in its own process group, with default signals and only the descriptors given;
+//! - a process that may leave a template behind is started once; others like it are forked from
+//!   that template, and what they are given and promised is the same;
 //! - when a task's first process has ended, whatever it left behind is killed, named and gone
 //!   before the end is reported;
 //! - a protected folder cannot be written to by what starts later, where the system lets us mount;
@@ -33,10 +35,11 @@ mod refusal;
 mod server;
 mod signals;
 mod sweep;
+mod templates;
 mod wire;
 
 pub use client::{Spawner, current_environment};
-pub use cookie::{BadCookie, COOKIE_VARIABLE, Cookie};
+pub use cookie::{BadCookie, COOKIE_VARIABLE, Cookie, TEMPLATE_VARIABLE};
 pub use message::{Environment, Exit, Input, Left, Limits, Output, Report, Request, Start, Status};
 pub use opened::{Reading, reading};
 pub use processes::resident_anonymous;

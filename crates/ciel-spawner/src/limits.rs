@@ -41,5 +41,8 @@ pub const TRACE_ATTEMPTS_MAX: usize = 20;
 /// Pause between two such attempts.
 pub const TRACE_PAUSE_US: u64 = 100;
 
+/// How long a template may take to fork a process, before that is started instead.
+pub const FORK_MS_MAX: u64 = 5_000;
+
 /// Stack of a child between its birth and its program.
 pub const CHILD_STACK_BYTES: usize = 64 << 10;

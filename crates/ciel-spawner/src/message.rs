@@ -74,6 +74,16 @@ pub struct Start {
     pub descriptors: Vec<(i32, u32)>,
     /// Bounds that the kernel enforces.
     pub limits: Limits,
+    /// The number of a further descriptor, with which the process may leave a template behind: it
+    /// then finds it in [`crate::TEMPLATE_VARIABLE`]. It is a socket of datagrams. The template is
+    /// forked before the process does anything that is its own; it is adopted by the spawner, ends
+    /// with it, and carries a mark of its own. Its number comes over the socket, in four bytes, the
+    /// lowest first, before it is adopted. Each datagram to it is a request for a process, with the
+    /// entry of that one's cookie and these descriptors: one for the answer, then those for the
+    /// numbers 0, 1, 2 and the others in their order. The new process, once it is adopted, sends
+    /// its number in four bytes as the answer, and continues when a byte comes. If the end of the
+    /// file comes, or the answer cannot be sent, it kills itself.
+    pub template: Option<i32>,
 }
 
 impl Start {
@@ -90,6 +100,7 @@ impl Start {
             stderr: Output::Null,
             descriptors: Vec::new(),
             limits: Limits::default(),
+            template: None,
         }
     }
 }

@@ -13,7 +13,7 @@ use std::ptr;
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::cookie::{COOKIE_VARIABLE, is_task_name};
+use crate::cookie::{COOKIE_VARIABLE, TEMPLATE_VARIABLE, is_task_name};
 use crate::message::Greeting;
 use crate::{Cookie, Environment, Input, Limits, Output, Refusal, Start, Step};
 
@@ -34,12 +34,13 @@ impl Base {
             cookie,
             mut environment,
         } = greeting;
-        let own = |entry: &CString| name(entry) == COOKIE_VARIABLE.as_bytes();
+        let is = |entry: &CString, variable: &str| name(entry) == variable.as_bytes();
+        let own = |entry: &CString| is(entry, COOKIE_VARIABLE);
         let enclosing = environment.iter().find(|entry| own(entry));
         let enclosing = enclosing
             .map(|entry| value(entry).to_vec())
             .unwrap_or_default();
-        environment.retain(|entry| !own(entry));
+        environment.retain(|entry| !own(entry) && !is(entry, TEMPLATE_VARIABLE));
         Base {
             cookie,
             environment,
@@ -48,7 +49,8 @@ impl Base {
     }
 
     fn entries<'a>(&'a self, environment: &'a Environment) -> Vec<&'a CStr> {
-        let keep = |entry: &&CString| name(entry) != COOKIE_VARIABLE.as_bytes();
+        let own = [COOKIE_VARIABLE.as_bytes(), TEMPLATE_VARIABLE.as_bytes()];
+        let keep = |entry: &&CString| !own.contains(&name(entry));
         let (base, added) = match environment {
             Environment::Full(entries) => (&[][..], entries),
             Environment::Additions(entries) => (&self.environment[..], entries),
@@ -99,8 +101,9 @@ pub(crate) struct Plan<'a> {
     pub moves: Vec<(RawFd, RawFd)>,
     /// The limits to set.
     pub limits: Limits,
-    _mark: CString,
-    _opened: Vec<OwnedFd>,
+    mark: CString,
+    template_entry: Option<CString>,
+    opened: Vec<OwnedFd>,
 }
 
 impl<'a> Plan<'a> {
@@ -139,13 +142,48 @@ impl<'a> Plan<'a> {
             folder: start.folder.as_deref(),
             moves,
             limits: start.limits,
-            _mark: mark,
-            _opened: opened,
+            mark,
+            template_entry: None,
+            opened,
         })
     }
 }
 
 impl Plan<'_> {
+    /// The entry of the cookie in the environment.
+    pub(crate) fn mark(&self) -> &CStr {
+        &self.mark
+    }
+
+    /// The descriptors here, in the order of their numbers there.
+    pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let sources = self.moves.iter().map(|(source, _)| *source);
+        // SAFETY: every source is a descriptor that this plan or its request holds open.
+        sources
+            .map(|source| unsafe { BorrowedFd::borrow_raw(source) })
+            .collect()
+    }
+
+    /// The process may leave a template behind, by this socket under that number.
+    pub(crate) fn let_leave_template(&mut self, socket: OwnedFd, number: RawFd) {
+        if self.moves.iter().any(|(_, target)| *target == number) {
+            return;
+        }
+        let targets = self.moves.iter().map(|(_, target)| *target);
+        let above = targets.max().unwrap_or(0).max(number) + 1;
+        // A process without the socket leaves no template, and nothing else depends on that.
+        let Ok(socket) = rustix::io::fcntl_dupfd_cloexec(&socket, above) else {
+            return;
+        };
+        self.moves.push((socket.as_raw_fd(), number));
+        self.opened.push(socket);
+        let entry = CString::new(format!("{TEMPLATE_VARIABLE}={number}"));
+        let entry = entry.expect("a number holds no zero byte");
+        let end = self.environment.len() - 1;
+        self.environment.insert(end, entry.as_ptr());
+        self.template_entry = Some(entry);
+    }
+
     /// The refusal that describes a failed start. A program that exists and yet "does not exist"
     /// lacks its interpreter; one that was not found was not "denied".
     pub(crate) fn explain(&self, start: &Start, failure: Failure) -> Refusal {
@@ -227,7 +265,9 @@ impl Moves<'_> {
         }
         let above = moves
             .iter()
-            .map(|(_, target)| target + 1)
+            .map(|(_, target)| *target)
+            .chain(start.template)
+            .map(|target| target + 1)
             .max()
             .unwrap_or(3);
         for (source, _) in &mut moves {

@@ -23,6 +23,7 @@ use crate::processes::{self, Children};
 use crate::protect::protect;
 use crate::signals::{self, Reaped};
 use crate::sweep;
+use crate::templates::{Forked, Templates};
 use crate::wire::{Frame, Receiver};
 use crate::{Refusal, Report, Request, Start, Step};
 
@@ -62,6 +63,7 @@ struct Server {
     ledger: Ledger,
     children: Children,
     launcher: Launcher,
+    templates: Templates,
     reports: Vec<Report>,
     outgoing: VecDeque<Frame>,
     began: Instant,
@@ -109,6 +111,7 @@ impl Server {
             receiver,
             children: Children::open(),
             launcher: Launcher::new()?,
+            templates: Templates::default(),
             reports: Vec::new(),
             outgoing: VecDeque::new(),
             began: Instant::now(),
@@ -163,6 +166,7 @@ impl Server {
     fn reap(&mut self) -> io::Result<()> {
         signals::clear(&self.signals)?;
         while let Reaped::One(pid, exit) = signals::reap() {
+            self.templates.on_reaped(pid);
             self.ledger.on_reaped(self.now_ms(), pid, exit);
         }
         Ok(())
@@ -173,6 +177,9 @@ impl Server {
             return Ok(());
         }
         for pid in self.ledger.strangers(&self.children.look()?) {
+            if self.templates.contains(pid) {
+                continue;
+            }
             if let Some(place) = processes::place(pid).filter(|place| !place.ended) {
                 let known = self.ledger.has_adopted(pid);
                 let read = if known {
@@ -236,6 +243,7 @@ impl Server {
             Request::Kill { id, signal, group } => self.kill(id, signal, group),
             Request::KillTree { id } => self.kill_tree(id),
             Request::Protect { folder } => {
+                self.templates.drop_all();
                 // Where it is not allowed, permissions alone protect the folder.
                 let _ = protect(&folder);
             }
@@ -252,6 +260,21 @@ impl Server {
             ));
         }
         let mut plan = Plan::new(&self.base, start, descriptors)?;
+        if let Some(forked) = fork(
+            &mut self.templates,
+            &self.ledger,
+            &self.children,
+            start,
+            &plan,
+        ) {
+            let pid = forked.pid;
+            self.ledger.on_started(start.id, pid, &start.task);
+            forked.release();
+            return Ok(pid);
+        }
+        if let (Some(number), Some(socket)) = (start.template, self.templates.offer(start)) {
+            plan.let_leave_template(socket, number);
+        }
         let launched = self.launcher.launch(&mut plan);
         let pid = launched.map_err(|failure| plan.explain(start, failure))?;
         self.ledger.on_started(start.id, pid, &start.task);
@@ -331,6 +354,21 @@ impl Server {
         rustix::event::poll(&mut ready, Some(&limit))?;
         Ok(())
     }
+}
+
+/// Forks a process for a start, if there is a template for it. The number in its answer must be
+/// that of a child that nothing else is known of.
+fn fork(
+    templates: &mut Templates,
+    ledger: &Ledger,
+    children: &Children,
+    start: &Start,
+    plan: &Plan<'_>,
+) -> Option<Forked> {
+    let forked = templates.fork(start, plan.mark().to_bytes(), &plan.descriptors())?;
+    let is_new = !ledger.knows(forked.pid) && !templates.contains(forked.pid);
+    let is_child = || children.look().is_ok_and(|all| all.contains(&forked.pid));
+    (is_new && is_child()).then_some(forked)
 }
 
 /// How many of the reports fit a datagram; at least one.

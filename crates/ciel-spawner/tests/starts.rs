@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 
 use ciel_spawner::{Environment, Input, Output, Request, Status, Step};
-use support::{Run, c_string};
+use support::{Lines, Run, c_string};
 
 #[test]
 fn exit_codes_are_reported() {
@@ -17,6 +17,31 @@ fn exit_codes_are_reported() {
         let id = run.start(&["sh", "-c", &format!("exit {code}")]);
         assert_eq!(run.status(id), Status::Code(code));
     }
+}
+
+/// What a start with a template prints of its socket.
+fn seen_socket(run: &mut Run, script: &str) -> (u64, Lines) {
+    let (lines, writer) = Lines::new();
+    let mut start = run.task(&["sh", "-c", script]);
+    (start.template, start.stdout) = (Some(9), Output::Fd(0));
+    (run.send(start, &[writer.as_fd()]), lines)
+}
+
+#[test]
+fn one_of_several_like_processes_is_offered_a_template_until_it_is_gone() {
+    let mut run = Run::new();
+    let script = "echo number $CIEL_TEMPLATE_FD $(readlink /proc/$$/fd/9 | cut -c1-6); \
+                  exec sleep 1000";
+    let (first, mut lines) = seen_socket(&mut run, script);
+    assert_eq!(lines.line(), "number 9 socket");
+    let (second, mut lines) = seen_socket(&mut run, script);
+    assert_eq!(lines.line(), "number");
+    for id in [first, second] {
+        run.spawner.send(&Request::KillTree { id }, &[]).unwrap();
+        assert!(run.exited(id).left.is_empty());
+    }
+    let (_, mut lines) = seen_socket(&mut run, script);
+    assert_eq!(lines.line(), "number 9 socket");
 }
 
 #[test]

@@ -1121,6 +1121,21 @@ def plain_call(
 def position_of_root(key: bytes) -> bytes:
     """The name of a run's root, 16 bytes, from what tells its run from others."""
 
+def receive_request(socket: int) -> tuple[bytes, list[int]] | None:
+    """The next datagram on a socket and its descriptors; None at the end; raises OSError."""
+
+def await_end(handle: int) -> None:
+    """Waits for the end of a process by its handle; its children have another parent then."""
+
+def end_with(parent: int) -> None:
+    """Has this process killed when that parent ends, at once if its parent is another."""
+
+def overwrite_entry(entry: bytes) -> None:
+    """Writes `NAME=value` over that entry of the environment, where other processes see it.
+
+    Raises ValueError if there is none of the same length.
+    """
+
 def digest_of_file(path: str) -> tuple[int, bytes]:
     """Length and BLAKE3 hash, 32 bytes, of the content of a file; raises OSError."""
 

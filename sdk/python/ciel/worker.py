@@ -41,14 +41,19 @@ def main() -> None:
         sys.exit("ciel.worker is started by ciel, with a socket in CIEL_FD")
     # A crash leaves its stack on descriptor 2, which the engine keeps for the task's failure.
     faulthandler.enable(STDERR)
+    # What is imported stays, so the collector would look for nothing.
+    collects = gc.isenabled()
+    gc.disable()
     _set_path()
-    from ciel import __version__, _children, _worker_process, _native, _streams
+    from ciel import __version__, _children, _worker_process, _native, _streams, _template
 
+    strand = _strand()
+    middle = _template.leave(int(descriptor))
     connection = _native.Connection(int(descriptor))
     runtime = f"cpython-{sys.version_info[0]}{sys.version_info[1]}"
     build = f"ciel {__version__}, CPython {sys.version.split()[0]}"
     connection.hello(build, runtime, "python", FEATURES, True, PARKED_STRANDS_MAX)
-    process = _worker_process.WorkerProcess(connection, _streams.Captured(), _strand())
+    process = _worker_process.WorkerProcess(connection, _streams.Captured(), strand)
     process.asks = os.environ.pop("CIEL_ASKS", "") == "1"
     children_max = os.environ.pop(_children.VARIABLE, "")
     if children_max:
@@ -58,8 +63,11 @@ def main() -> None:
     if idle_path:
         process.keep_children(idle_path)
     _worker_process.install(process)
+    _template.collect(middle)
     # All objects so far live as long as the process; the collector need not visit them.
     gc.freeze()
+    if collects:
+        gc.enable()
     process.serve()
     process.leave()
 

@@ -133,6 +133,7 @@ fn command(settings: &Settings, is_job: bool, shared: Shared<'_>) -> WorkerComma
         words,
         environment,
         hint: Some(HINT),
+        has_template: true,
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct WorkerCommand {
     pub(crate) environment: Vec<(String, OsString)>,
     /// What may help when the process ends before it is a worker.
     pub(crate) hint: Option<&'static str>,
+    /// One of the first processes leaves a template behind, from which later ones are forked.
+    pub(crate) has_template: bool,
 }
 
 /// How a worker is had.
@@ -96,6 +98,7 @@ impl Worker for Plugin {
             words: vec![self.file.clone().into()],
             environment: Vec::new(),
             hint: None,
+            has_template: false,
         }
     }
 }

@@ -36,6 +36,9 @@ const OUTGOING_BYTES_MAX: usize = 64 << 20;
 /// The worker's end of the socket in its own numbering.
 const WORKER_FD: i32 = 3;
 
+/// In its numbering, the socket of the template that it leaves behind.
+const TEMPLATE_FD: i32 = 4;
+
 /// How a process ended.
 #[derive(Clone, Debug)]
 pub(super) enum ProcessEnd {
@@ -302,7 +305,11 @@ impl Connection {
 
 fn start_request(worker: WorkerKey, command: &WorkerCommand) -> Start {
     let words = command.words.iter().map(|word| c_string(word)).collect();
-    let mut start = Start::new(0, &format!("worker-{}", worker.0), words);
+    // Names are of one length, as a process that is forked has only that much room for its own.
+    let mut start = Start::new(0, &format!("worker-{:010}", worker.0), words);
+    // The first result waits for the first worker, which runs the root.
+    let leaves_template = command.has_template && worker.0 > 0;
+    start.template = leaves_template.then_some(TEMPLATE_FD);
     // Sets and dictionaries that are ordered by hashes come out the same in a replay.
     let fixed = [format!("CIEL_FD={WORKER_FD}"), "PYTHONHASHSEED=0".into()];
     let mut additions: Vec<CString> = fixed.iter().map(|it| c_string(it.as_ref())).collect();

@@ -2,8 +2,9 @@
 //!
 //! Each is one straight-line future on the input/output thread. Processes are started and ended
 //! by the spawner; this module knows neither why a task runs nor what comes of it. Read next:
-//! `start` (its request), `spawning` (the spawner's socket), `workspace` (a task's files), `pipes`
-//! (its standard error), `streams` (inputs and outputs that are read while they are written).
+//! `start` (its request), `inputs` (by name), `spawning` (the spawner's socket), `workspace` (a
+//! task's files), `pipes` (its standard error), `streams` (inputs and outputs that are read while
+//! they are written).
 
 use std::os::fd::AsFd;
 use std::rc::Rc;
@@ -23,7 +24,7 @@ use crate::command_failure::{self, Ended, Remains};
 use crate::death;
 use crate::engine::Engine;
 use crate::executors::command::{Plan, Stdout};
-use crate::executors::{shell, words};
+use crate::executors::shell;
 use crate::failures;
 use crate::keeper;
 use crate::kept::{self, Request};
@@ -32,14 +33,15 @@ use crate::objects;
 use crate::ordered_files;
 use crate::output;
 use crate::pipes::Pipes;
-use crate::references::reference;
 use crate::room::NoRoom;
 use crate::spawning::{ProcessEvent, Spawning};
-use crate::streams::{Carried, Outlets};
+use crate::streams::{Carried, Outlets, Reopening, misused};
 use crate::workspace::TaskWorkspace;
 
+mod inputs;
 mod start;
 
+use inputs::{check_inputs, inputs_of};
 use start::trouble;
 
 type Failed<T> = Result<T, Box<Failure>>;
@@ -54,8 +56,8 @@ enum ProcessEnd {
     Refused(ciel_spawner::Refusal),
     /// The spawner died, and the process with it.
     Lost,
-    /// It took more memory than it declared, wrote more than there is room for, or read a stream
-    /// that it is to write.
+    /// It took more memory than it declared, wrote more than there is room for, or misused a
+    /// stream.
     Overdrawn(Box<Failure>),
 }
 
@@ -210,6 +212,7 @@ async fn run_to_end(
     let mut start = start::request(assignment, &plan, stdin, desk)?;
     let (mut pipes, writers) = start::open_pipes(engine, assignment, &plan, desk, &mut start)?;
     streams.give_to(&mut start, writers.len());
+    let reopening = streams.watch(assignment);
     let borrowed: Vec<_> = writers
         .iter()
         .chain(streams.iter())
@@ -220,7 +223,7 @@ async fn run_to_end(
         .map_err(|error| trouble(&assignment.label, "cannot reach the spawner", &error))?;
     drop((writers, streams));
     outlets.tell_opened();
-    let running = (&mut events, &mut pipes, &*outlets);
+    let running = (&mut events, &mut pipes, (&*outlets, &reopening));
     let ended = watch(engine, spawning, assignment, attempt, running).await;
     pipes.drain(engine, assignment);
     let is_well = ended.as_ref().is_some_and(ProcessEnd::is_success);
@@ -252,7 +255,7 @@ fn sinks_of(engine: &Engine, assignment: &Assignment, plan: &Plan) -> Failed<Vec
 type Running<'a> = (
     &'a mut UnboundedReceiver<ProcessEvent>,
     &'a mut Pipes,
-    &'a Outlets,
+    (&'a Outlets, &'a Reopening),
 );
 
 /// Waits for the end of a process; passes on its standard error and minds its memory.
@@ -261,7 +264,7 @@ async fn watch(
     spawning: &Rc<Spawning>,
     assignment: &Assignment,
     attempt: AttemptKey,
-    (events, pipes, outlets): Running<'_>,
+    (events, pipes, streams): Running<'_>,
 ) -> Option<ProcessEnd> {
     let limit = assignment.memory_limit();
     let mut sample = tokio::time::interval(Duration::from_millis(limits::MEMORY_SAMPLE_MS));
@@ -285,6 +288,8 @@ async fn watch(
                     let most = exit.resident_bytes_max;
                     core.history.process_ended(&assignment.label, most);
                     drop(core);
+                    let reopened = streams.1.told(&assignment.label);
+                    let ending = ending.or(reopened.map(ProcessEnd::Overdrawn));
                     let exited = ProcessEnd::Exited { exit, left, left_count };
                     return (!stopped).then(|| ending.unwrap_or(exited));
                 }
@@ -307,7 +312,7 @@ async fn watch(
                 }
             },
             () = pipes.read(engine, assignment) => {}
-            failure = outlets.misread(pid, &assignment.label), if ending.is_none() => {
+            failure = misused(streams, pid, &assignment.label), if ending.is_none() => {
                 ending = Some(ProcessEnd::Overdrawn(failure));
                 spawning.kill(attempt);
             }
@@ -397,26 +402,6 @@ fn conclude(
         written,
         text,
     })
-}
-
-/// What a command reads must stay as it is: others read it, too.
-fn check_inputs(assignment: &Assignment, desk: &TaskWorkspace<'_>) -> Failed<()> {
-    let Some(index) = desk.changed_input() else {
-        return Ok(());
-    };
-    let arguments = arguments_of(assignment);
-    let named = words::named_inputs(&arguments).into_iter();
-    let mut named = named.filter(|(_, value)| reference(value) == Some(index));
-    let input = match named.next() {
-        Some((name, _)) => format!("its input {name:?}"),
-        None => format!("its input {}", index + 1),
-    };
-    let message = format!(
-        "{input} was overwritten or removed while it ran, by it or by another task that reads it"
-    );
-    let hint = "the file of a result must stay as it is: write to an output, or to a copy";
-    let failure = Failure::new(FailureKind::TaskError, assignment.label.clone(), message);
-    Err(Box::new(failure.with_hint(hint)))
 }
 
 /// The bytes printed, as far as they can be kept with the result.
@@ -552,15 +537,6 @@ fn described(
 ) -> String {
     let inputs = inputs_of(assignment, desk);
     command_failure::description(plan, &inputs, &pipes.errors.end())
-}
-
-/// The inputs of a command by name, each in a few words.
-fn inputs_of(assignment: &Assignment, desk: &TaskWorkspace<'_>) -> Vec<(String, String)> {
-    let arguments = arguments_of(assignment);
-    let inputs = words::named_inputs(&arguments).into_iter();
-    inputs
-        .map(|(name, value)| (name, desk.described(value)))
-        .collect()
 }
 
 fn arguments_of(assignment: &Assignment) -> serde_json::Value {

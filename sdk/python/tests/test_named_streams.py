@@ -348,3 +348,31 @@ def test_command_that_seeks_in_a_stream_is_told_what_a_stream_is(tmp_path: Path)
     assert "Illegal seek" in ended.talk
     assert "hint: a stream is a pipe, read once from its beginning: if the command" in ended.talk
     assert "pass the future itself in place of its stream()" in ended.talk
+
+
+OPENS_AGAIN = """
+import ciel
+import os
+
+
+def main(script: str):
+    os.mkfifo("gate")
+    made = ciel.sh("seq 71; cat gate", stdout=ciel.stream)
+    print(ciel.sh(f": > gate; f={{a}}; {script}", a=made.stream()).result())
+"""
+
+
+def test_command_that_opens_a_stream_again_fails_and_is_told_so(tmp_path: Path) -> None:
+    """It found an empty file at the second time, and ended well."""
+    for number, way in enumerate(("wc -l < $f; wc -l < $f", "(cat $f) > x; cat < $f; exit 3")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        ended = jobs.run(folder, OPENS_AGAIN, way)
+        assert ended.status == 1, ended
+        assert "it opened its input a again after it had read of it" in ended.talk
+        assert "hint: pass the future itself in place of its stream()" in ended.talk
+
+
+def test_command_may_open_a_stream_again_of_which_nothing_was_read(tmp_path: Path) -> None:
+    ended = jobs.run(tmp_path, OPENS_AGAIN, ": < $f; wc -l < $f")
+    assert ended.lines == ["b'71\\n'"], ended

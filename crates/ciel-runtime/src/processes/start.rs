@@ -12,14 +12,14 @@ use ciel_spawner::{self as message, Start};
 use rustc_hash::FxHashMap;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::Failed;
+use super::{Failed, inputs};
 use crate::engine::Engine;
 use crate::error::hint_of_limit;
 use crate::executors::Launch;
 use crate::executors::command::{Plan, Stdout};
 use crate::failures;
 use crate::pipes::Pipes;
-use crate::streams::{Attached, Inlet, Joined, Part, attach};
+use crate::streams::{Attached, Inlet, Joined, Part, Reopening, attach};
 use crate::workspace::TaskWorkspace;
 
 /// The inputs of a process.
@@ -64,7 +64,7 @@ impl Taken {
                 several if several.contains(input) => {}
                 _ => {
                     let end = inlet.opened_by_path().map_err(refused)?;
-                    ends.named.push((numbers[input], end));
+                    ends.named.push((*input, numbers[input], end));
                 }
             }
         }
@@ -100,8 +100,8 @@ impl Taken {
 #[derive(Default)]
 pub(super) struct Ends {
     pub(super) stdin: Option<OwnedFd>,
-    /// With their numbers in the process.
-    pub(super) named: Vec<(i32, OwnedFd)>,
+    /// With their inputs, and their numbers in the process.
+    pub(super) named: Vec<(usize, i32, OwnedFd)>,
 }
 
 impl Ends {
@@ -111,7 +111,7 @@ impl Ends {
         let stdin = self.stdin.iter().zip(&mut places);
         stdin.for_each(|(_, place)| start.stdin = message::Input::Fd(place));
         let named = self.named.iter().zip(places);
-        let named = named.map(|((number, _), place)| (*number, place));
+        let named = named.map(|((_, number, _), place)| (*number, place));
         start.descriptors.extend(named);
     }
 
@@ -119,7 +119,15 @@ impl Ends {
     pub(super) fn iter(&self) -> impl Iterator<Item = &OwnedFd> {
         self.stdin
             .iter()
-            .chain(self.named.iter().map(|(_, end)| end))
+            .chain(self.named.iter().map(|(_, _, end)| end))
+    }
+
+    /// Watches those that the process opens by path.
+    pub(super) fn watch(&self, assignment: &Assignment) -> Reopening {
+        Reopening::watch(self.named.iter().map(|(input, _, end)| {
+            let name = inputs::name_of(assignment, *input);
+            (name.unwrap_or_else(|| (input + 1).to_string()), end)
+        }))
     }
 }
 

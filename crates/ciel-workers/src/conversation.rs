@@ -281,6 +281,11 @@ impl Conversation {
         task.killed_at = Some(io.now + limits::KILL_GRACE_MS * 1000);
         let grace_ms = limits::KILL_GRACE_MS as u32;
         io.send(tag, Cancel { grace_ms });
+        self.interrupt(io);
+    }
+
+    /// What runs looks at the `cancel` that was sent, whatever it does.
+    fn interrupt(&self, io: &mut Io<'_>) {
         if self.features.interrupt && self.slots == 1 {
             io.effects.push(Effect::Interrupt);
         }
@@ -412,7 +417,10 @@ impl Conversation {
             TurnEnd::Gone
         };
         let outcome: Failed<Outcome> = match task.is_ignored(turn.host) {
-            true => Ok(Outcome::Nothing),
+            true => {
+                task.begun |= matches!(&kind, Kind::Spawn(spawn) if spawn.begun);
+                Ok(Outcome::Nothing)
+            }
             false => requests::perform(&mut turn, task, kind),
         };
         let outcome = match outcome {
@@ -454,12 +462,18 @@ impl Conversation {
         end: TurnEnd,
         reply: Reply,
     ) -> Step {
-        task.killed_at = None;
+        let is_told = task.killed_at.take().is_some();
         self.line.clear();
         match end {
             TurnEnd::Parked => drop(self.parked.insert(task.assignment.task, task)),
             TurnEnd::Gone => task.close(io.host, io.effects),
-            TurnEnd::Unwanted => self.unwind(io, task),
+            TurnEnd::Unwanted => {
+                let runs_on = task.begun && !is_told;
+                self.unwind(io, task);
+                if runs_on {
+                    self.interrupt(io);
+                }
+            }
         }
         if let Reply::Begin(next) = reply {
             self.begin(io, *next);

@@ -231,9 +231,11 @@ fn block(
     kept: Kept,
     end: TurnEnd,
 ) -> Failed<Outcome> {
-    task.begun = false;
     let blocked = task.attempt.block(on, wait, kept);
-    Ok(match turn.ask(blocked.event(None)) {
+    let reply = turn.ask(blocked.event(None));
+    // If it was cancelled, nothing has taken over its slot.
+    task.begun &= reply == Reply::Stopped;
+    Ok(match reply {
         Reply::Continue { answers, ended } => {
             Outcome::Resumed(task.resume(turn.host, answers, ended)?)
         }

@@ -1,5 +1,7 @@
 //! The course of a conversation: what the engine and time want of it, between two messages.
 
+use ciel_engine::{Caller, Event};
+use ciel_graph as graph;
 use ciel_model::TaskKey;
 use ciel_model::limits::KILL_GRACE_MS;
 use ciel_node::{Slot, WorkerKey};
@@ -96,6 +98,34 @@ fn task_that_began_inside_a_cancelled_one_goes_with_it() {
     assert_eq!(world.cancel(1), "cancel 1, interrupt");
     assert_eq!(world.send(1, park(1, &[0])), "[left], drop 1, start 2");
     assert!(world.machines.engine.graph().view(TaskKey(3)).is_none());
+}
+
+/// The child in place computed for ever and so did the run: its strand had become a task just when
+/// the parent was cancelled, and the signal beside `cancel` was not sent.
+#[test]
+fn what_runs_inside_a_cancelled_task_that_has_parked_is_interrupted() {
+    let cancelled = || graph::Event::CancelRequested { task: TaskKey(1) };
+    let mut world = begun_inside();
+    // The worker hears of it after what it has said before.
+    world
+        .machines
+        .submit(Event::Graph(cancelled()), Caller::Nobody);
+    let seen = world.send(1, park(1, &[0]));
+    assert_eq!(seen, "[left], drop 1, interrupt, start 2");
+
+    let mut world = World::running(running_children());
+    world.spawn(task());
+    world.send(0, define(5, "p", 1));
+    world
+        .machines
+        .submit(Event::Graph(cancelled()), Caller::Nobody);
+    let message = Box::new(WorkerMessage {
+        tag: 1,
+        kind: Some(begun(spawn(0, 0, 5, &[]))),
+    });
+    world.input(WorkerKey(0), Input::Message(message));
+    let seen = world.send(1, park(1, &[0]));
+    assert_eq!(seen, "[left], drop 1, interrupt, start 2");
 }
 
 #[test]

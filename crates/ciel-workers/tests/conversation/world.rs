@@ -62,7 +62,7 @@ pub struct Machines {
 }
 
 impl Machines {
-    fn submit(&mut self, event: Event, caller: Caller) -> Reply {
+    pub fn submit(&mut self, event: Event, caller: Caller) -> Reply {
         let mut orders = Vec::new();
         let reply = self.engine.tell(self.now, event, caller, &mut orders);
         self.engine.check_all();
@@ -519,7 +519,7 @@ impl World {
     }
 
     /// A conversation takes an input; nothing of one that is over.
-    fn input(&mut self, worker: WorkerKey, input: Input) {
+    pub fn input(&mut self, worker: WorkerKey, input: Input) {
         let Some(conversation) = self.workers.get_mut(&worker) else {
             if let Input::Begin(begun) = input {
                 ciel_workers::lose(&begun.assignment, &mut self.machines);

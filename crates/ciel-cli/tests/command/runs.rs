@@ -131,6 +131,27 @@ fn run_whose_reader_went_away_can_go_on() {
     assert_eq!((again.code, &*again.stdout), (Some(0), "asked\nfed\n"));
 }
 
+/// Only the result was left to print when the reader had gone: the command exited 0 and `ciel runs`
+/// said that the run had ended well, although the result had gone to nobody.
+#[test]
+fn run_whose_result_has_no_reader_can_go_on() {
+    let folder = folder();
+    folder.write("job.sw", JOB.replace("print(\"asked\");\n", ""));
+    let running = begun(&folder, &RUN);
+    let run = newest(&folder);
+    let mut child = running.take();
+    drop(child.stdout.take());
+    folder.write("pipe", "fed");
+    let ended = folder.ended(child);
+    assert_eq!(ended.code, Some(141), "{}", ended.stderr);
+    assert_eq!(states(&folder), ["interrupted"]);
+    // Its task was done; a new reader gets all of the output.
+    let again = folder.ciel(&RUN);
+    assert!(again.stderr.contains(&run), "{}", again.stderr);
+    assert_eq!((again.code, &*again.stdout), (Some(0), "\"fed\"\n"));
+    assert_eq!(states(&folder), ["ended-well"]);
+}
+
 #[test]
 fn killed_run_is_resumed_in_its_folder_with_its_options() {
     let folder = folder();

@@ -55,12 +55,11 @@ pub(super) fn finish(
     let result = ending
         .result
         .map(|(name, value)| shown(engine, name, &value));
-    let told = match came_to_its_end {
-        true => tell_end(engine, result.as_ref().ok())
-            .and_then(|()| settle_files(engine, result.is_ok())),
-        false => Ok(()),
+    let unread = match came_to_its_end {
+        true => tell_end(engine, result.as_ref().ok()),
+        false => is_unread(ended.output),
     };
-    let ending_told = (came_to_its_end && told.is_ok())
+    let ending_told = (came_to_its_end && matches!(unread, Ok(false)))
         .then(|| end_record(engine, failure, counts.spawned, elapsed_us));
     death::at_the_end();
     let end = EndedRun {
@@ -76,11 +75,10 @@ pub(super) fn finish(
     if !resumable {
         engine.files.give_up();
     }
-    let output_closed = is_unread(ended.output)?;
+    let output_closed = unread?;
     if let Some(trouble) = trouble {
         return Err(trouble);
     }
-    told?;
     Ok(Outcome {
         run,
         result,
@@ -156,16 +154,17 @@ fn settle_files(engine: &Engine, is_whole: bool) -> Result<(), RunError> {
     settled.map_err(|error| RunError::of_file(None, error))
 }
 
-/// Shows the end of a job, with its result if it has one. If the run is resumed before it is marked
-/// as ended, the end is shown again.
-fn tell_end(engine: &Engine, result: Option<&Json>) -> Result<(), RunError> {
+/// Shows the end of a job, with its result if it has one, and then ends its ordered files. True if
+/// the output has no reader any more: then the end has gone to nobody, and the files stay open. If
+/// the run is resumed before it is marked as ended, the end is shown again.
+fn tell_end(engine: &Engine, result: Option<&Json>) -> Result<bool, RunError> {
     engine.keep_sinks()?;
     let told = result.map_or(Ok(()), |result| engine.observer.result(result));
-    let told = told.or_else(|error| match error.kind() {
-        std::io::ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(error),
-    });
     death::at_the_end();
-    told.and_then(|()| engine.observer.settle())
-        .map_err(RunError::Output)
+    let told = told.and_then(|()| engine.observer.settle());
+    let unread = is_unread(told.map_err(output::Closed::Outside))?;
+    if !unread {
+        settle_files(engine, result.is_some())?;
+    }
+    Ok(unread)
 }

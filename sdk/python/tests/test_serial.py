@@ -262,7 +262,8 @@ def clock():
     return ciel.now()
 
 def main():
-    print(f.spawn(1).result(), f.spawn(1).result())
+    first, second = f.spawn(1), f.spawn(1)
+    print(first.result(), second.result())
     clock.spawn().result()
 """,
     "exits": """

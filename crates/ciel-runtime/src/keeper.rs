@@ -43,7 +43,9 @@ pub(crate) use self::scripts::{Stepped, ended_script, keep_script};
 use self::sharing::Sharing;
 pub(crate) use self::sharing::{for_others, writes_files};
 use self::subtrees::Subtrees;
-pub(crate) use self::told::{keep_command, keep_watched, printed_digest, segments, tell_begun};
+pub(crate) use self::told::{
+    keep_command, keep_watched, leave_watched, printed_digest, segments, tell_begun,
+};
 use crate::choice::seconds_now;
 use crate::engine::Engine;
 use crate::executors::call::Call;

@@ -101,6 +101,10 @@ pub trait Host {
     /// and has asked nothing. `audit` is what it was seen to do, if it was watched.
     fn keep(&mut self, task: &Assignment, outputs: &[Output], audit: Option<&Audit>);
 
+    /// A task that is kept across runs ends well, and its result cannot be kept: it has asked what
+    /// may be answered otherwise, moved here, or read a stream.
+    fn leave(&mut self, task: &Assignment);
+
     /// The digest of all that a pure task has printed, which ends now; none if that is compared
     /// with nothing, or too much.
     fn printed(&mut self, task: &Assignment) -> Option<Digest>;

@@ -48,10 +48,12 @@ pub(crate) fn exit(
     let outputs: Vec<Output> = outputs.into_iter().map(published).collect();
     let audit = audit(task, message.audit)?;
     let assignment = &task.assignment;
-    // What it has asked may be answered otherwise.
-    let is_whole = assignment.streams.is_empty();
-    if assignment.descriptor.keeping != Keeping::Never && !task.has_observed && is_whole {
-        turn.host.keep(assignment, &outputs, audit.as_deref());
+    if assignment.descriptor.keeping != Keeping::Never {
+        // What it has asked may be answered otherwise.
+        match !task.has_observed && assignment.streams.is_empty() {
+            true => turn.host.keep(assignment, &outputs, audit.as_deref()),
+            false => turn.host.leave(assignment),
+        }
     }
     let audit = with_printed(turn, task, audit);
     turn.effects.push(Effect::TaskSucceeded);

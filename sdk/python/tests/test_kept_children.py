@@ -316,3 +316,33 @@ def test_result_that_contains_futures_is_not_kept_and_says_so(tmp_path: Path) ->
         ran, again, told = run(tmp_path, "--kept")
         assert (ran, again) == (["holding 1"], printed)
         assert "2 of 3 kept; holding: not kept" in told
+
+
+ASKING = """
+import sys
+
+import ciel
+
+
+@ciel.task(keep=True)
+def asking(n):
+    print("ran asking", n, file=sys.stderr)
+    return n, QUESTION is None
+
+
+def main():
+    return asking.spawn(1).result()
+"""
+
+
+@pytest.mark.parametrize("question", ['ciel.environ("PATH")', "ciel.now()", "ciel.entropy(4)"])
+def test_task_that_asks_its_environment_is_not_kept_and_says_so(
+    question: str, tmp_path: Path
+) -> None:
+    """It was reported as never finished in each run, although it ended well in each."""
+    (tmp_path / "job.py").write_text(ASKING.replace("QUESTION", question))
+    printed = run(tmp_path)[1]
+    for _ in range(2):
+        ran, again, told = run(tmp_path, "--kept")
+        assert (ran, again) == (["asking 1"], printed)
+        assert "0 of 1 kept; asking: not kept" in told

@@ -97,6 +97,16 @@ pub(crate) fn keep_watched(
     engine.kept.send(Request::Ended(Box::new(ended)));
 }
 
+/// Notes that a task has ended well whose result cannot be kept.
+pub(crate) fn leave_watched(engine: &Engine, assignment: &Assignment) {
+    let attempt = AttemptKey {
+        task: assignment.task,
+        number: assignment.attempt,
+    };
+    let name = assignment.label.name;
+    engine.kept.send(Request::Unkept(attempt, name));
+}
+
 /// All that a process has written, in order; none if it is too much to be kept.
 pub(crate) fn segments(
     engine: &Engine,

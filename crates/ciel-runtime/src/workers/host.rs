@@ -117,6 +117,10 @@ impl Host for WorkerHost<'_> {
         keeper::keep_watched(self.engine(), task, outputs, (written, audit));
     }
 
+    fn leave(&mut self, task: &Assignment) {
+        keeper::leave_watched(self.engine(), task);
+    }
+
     fn printed(&mut self, task: &Assignment) -> Option<Digest> {
         if !self.engine().settings.check {
             return None;

@@ -117,9 +117,8 @@ impl Host for Machines {
     }
 
     fn is_overwritten(&mut self, content: &Content) -> bool {
-        content
-            .file()
-            .is_some_and(|(name, _)| self.overwritten.contains(&name))
+        let file = content.file();
+        file.is_some_and(|(name, _)| self.overwritten.contains(&name))
     }
 
     fn object_at(&mut self, path: &Path) -> Option<(Name, u64)> {
@@ -128,6 +127,7 @@ impl Host for Machines {
     }
 
     fn keep(&mut self, _: &Assignment, _: &[Output], _: Option<&Audit>) {}
+    fn leave(&mut self, _: &Assignment) {}
 
     fn printed(&mut self, _: &Assignment) -> Option<Digest> {
         None

@@ -83,7 +83,8 @@ pub enum Found {
     Nothing(Option<BTreeSet<String>>),
 }
 
-/// The tasks that `text`, as typed by a person, may mean, of the first run that has any such.
+/// The tasks that `text`, as typed by a person, may mean, of the first run that has any such: those
+/// of a function that is called so, or else those whose names begin so.
 ///
 /// # Errors
 /// Those of a state folder that cannot be read.
@@ -99,6 +100,9 @@ pub fn find(state: &Path, text: &str) -> Result<Found, ViewError> {
         if view.live {
             let request = Request::Find(text.to_string());
             add_live(&mut tasks, socket::ask(&run.id, &request));
+        }
+        if tasks.iter().any(|task| task.what == text) {
+            tasks.retain(|task| task.what == text);
         }
         if !tasks.is_empty() {
             view.tasks = tasks;

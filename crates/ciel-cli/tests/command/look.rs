@@ -111,6 +111,25 @@ fn several_tasks_are_listed() {
     );
 }
 
+/// It was ambiguous: the digits of other tasks began with the whole name of the function.
+#[test]
+fn function_is_meant_before_digits() {
+    let others = "function part(n) { return n; }\nfor (i in range(100)) { spawn(part, [i]); }\n";
+    let folder = Folder::with_job(&format!(
+        "function a() {{ return 1; }}\nspawn(a);\n{others}"
+    ));
+    assert_eq!(folder.ciel(&["run", "--serial", "job.sw"]).code, Some(0));
+    let all = folder.ciel(&["ps", "--all"]).stdout;
+    assert!(all.contains("part@a"), "{all}");
+    let why = folder.ciel(&["why", "a"]);
+    assert_eq!(
+        (why.code, why.stdout.starts_with("a@")),
+        (Some(0), true),
+        "{}",
+        why.stderr
+    );
+}
+
 #[test]
 fn failed_task_is_explained() {
     let folder = Folder::with_job("function no() { throw \"no\"; }\nreturn *spawn(no) + 1;\n");

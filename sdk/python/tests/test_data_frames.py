@@ -174,7 +174,7 @@ def place_of(column):
                 begin, end = (int(place, 16) for place in first.split("-"))
                 is_its = begin <= address and address + values.nbytes <= end
                 file = rest[4] if len(rest) > 4 else ""
-            elif is_its and first == "Private_Dirty:":
+            elif is_its and first == "Anonymous:":
                 return [file, int(rest[0]), is_read_only]
 
 @ciel.task

@@ -30,6 +30,20 @@ struct Sites {
     spawned: u64,
 }
 
+/// What a site with one core says first.
+fn joined() -> ToHome {
+    let resources = Resources {
+        millicores: 1000,
+        ..Resources::default()
+    };
+    let capacity = Capacity {
+        resources,
+        threads: 1,
+        serial: false,
+    };
+    ToHome::Joined { capacity }
+}
+
 impl Sites {
     fn new() -> Sites {
         let state = Coordinator::new(Policy::default(), false);
@@ -38,16 +52,7 @@ impl Sites {
             spawned: 0,
         };
         for site in 0..3 {
-            let resources = Resources {
-                millicores: 1000,
-                ..Resources::default()
-            };
-            let capacity = Capacity {
-                resources,
-                threads: 1,
-                serial: false,
-            };
-            assert_eq!(sites.hear(site, ToHome::Joined { capacity }), None);
+            assert_eq!(sites.hear(site, joined()), None);
         }
         let mut out = SegmentedQueue::default();
         let root = graph::Event::RootSubmitted {
@@ -208,16 +213,7 @@ fn site_that_is_lost_has_nothing_any_more() {
     let mut out = SegmentedQueue::default();
     sites.home.lose_site(0, SiteKey(2), &mut out);
     sites.home.check_all();
-    let resources = Resources {
-        millicores: 1000,
-        ..Resources::default()
-    };
-    let capacity = Capacity {
-        resources,
-        threads: 1,
-        serial: false,
-    };
-    sites.hear(2, ToHome::Joined { capacity });
+    sites.hear(2, joined());
     assert_eq!(sites.spawn_reader().1, 1);
 }
 

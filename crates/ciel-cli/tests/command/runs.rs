@@ -110,13 +110,10 @@ fn same_command_goes_on_with_the_interrupted_run() {
     );
 }
 
-#[test]
-fn run_whose_reader_went_away_can_go_on() {
+/// A run of this job whose reader goes away is interrupted; a new reader gets all of the output.
+fn expect_new_reader_gets(job: &str, output: &str) {
     let folder = folder();
-    folder.write(
-        "job.sw",
-        JOB.replace("return text(x[0])", "print(text(x[0]))"),
-    );
+    folder.write("job.sw", job);
     let running = begun(&folder, &RUN);
     let run = newest(&folder);
     let mut child = running.take();
@@ -125,31 +122,24 @@ fn run_whose_reader_went_away_can_go_on() {
     let ended = folder.ended(child);
     assert_eq!(ended.code, Some(141), "{}", ended.stderr);
     assert_eq!(states(&folder), ["interrupted"]);
-    // Its task was done; a new reader gets all of the output.
     let again = folder.ciel(&RUN);
     assert!(again.stderr.contains(&run), "{}", again.stderr);
-    assert_eq!((again.code, &*again.stdout), (Some(0), "asked\nfed\n"));
+    assert_eq!((again.code, &*again.stdout), (Some(0), output));
+    assert_eq!(states(&folder), ["ended-well"]);
+}
+
+#[test]
+fn run_whose_reader_went_away_can_go_on() {
+    let job = JOB.replace("return text(x[0])", "print(text(x[0]))");
+    expect_new_reader_gets(&job, "asked\nfed\n");
 }
 
 /// Only the result was left to print when the reader had gone: the command exited 0 and `ciel runs`
 /// said that the run had ended well, although the result had gone to nobody.
 #[test]
 fn run_whose_result_has_no_reader_can_go_on() {
-    let folder = folder();
-    folder.write("job.sw", JOB.replace("print(\"asked\");\n", ""));
-    let running = begun(&folder, &RUN);
-    let run = newest(&folder);
-    let mut child = running.take();
-    drop(child.stdout.take());
-    folder.write("pipe", "fed");
-    let ended = folder.ended(child);
-    assert_eq!(ended.code, Some(141), "{}", ended.stderr);
-    assert_eq!(states(&folder), ["interrupted"]);
-    // Its task was done; a new reader gets all of the output.
-    let again = folder.ciel(&RUN);
-    assert!(again.stderr.contains(&run), "{}", again.stderr);
-    assert_eq!((again.code, &*again.stdout), (Some(0), "\"fed\"\n"));
-    assert_eq!(states(&folder), ["ended-well"]);
+    let job = JOB.replace("print(\"asked\");\n", "");
+    expect_new_reader_gets(&job, "\"fed\"\n");
 }
 
 #[test]

@@ -7,8 +7,7 @@ mod tasks;
 
 use std::os::fd::RawFd;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use ciel_protocol::limits::PROTOCOL;
@@ -233,35 +232,14 @@ impl Connection {
         tasks::await_message(self, py)
     }
 
-    /// Whether `receive` would return at once, now or within `timeout_ms`; false while another
-    /// thread receives.
-    #[pyo3(signature = (timeout_ms = 0))]
-    fn poll(&self, py: Python<'_>, timeout_ms: u32) -> bool {
+    /// Whether `receive` would return at once; waits for another thread that receives meanwhile.
+    fn poll(&self, py: Python<'_>) -> bool {
         if self.ends.socket.is_laid_down() {
             return true;
         }
-        let deadline = Instant::now() + Duration::from_millis(timeout_ms.into());
-        py.detach(|| {
-            let mut incoming = loop {
-                match self.ends.incoming.try_lock() {
-                    Ok(incoming) => break incoming,
-                    Err(TryLockError::Poisoned(held)) => break held.into_inner(),
-                    Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return false,
-                    // The watch holds it for a moment, most likely just when something has come.
-                    Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-                }
-            };
-            loop {
-                if incoming.is_ready(&self.ends.socket, &self.ends.outgoing) {
-                    return true;
-                }
-                let left = deadline.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    return false;
-                }
-                self.ends.socket.wait_for_bytes(left);
-            }
-        })
+        // Threads that look at what has come hold the lock for a moment, or for as long as they
+        // wait for a core.
+        py.detach(|| lock(&self.ends.incoming).is_ready(&self.ends.socket, &self.ends.outgoing))
     }
 
     /// Flushes all messages. An engine that is gone is no error.

@@ -492,11 +492,8 @@ class Connection:
     def await_message(self) -> None:
         """Waits for what `receive` would return, which receives it."""
 
-    def poll(self, timeout_ms: int = 0) -> bool:
-        """Whether `receive` would return at once, now or within `timeout_ms`.
-
-        False at once while another thread receives.
-        """
+    def poll(self) -> bool:
+        """Whether `receive` would return at once; waits for another thread that receives."""
 
     def flush(self) -> None:
         """Sends all that was said."""

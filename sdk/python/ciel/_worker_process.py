@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 ASKED_AFTER_BYTES = 1 << 16
 DROPPED_MAX = 256
 FUNCTIONS_MAX = 512
-CANCEL_WAIT_MS = 20
 LOG_WARNING = 2
 STDERR = 2
 
@@ -539,14 +538,17 @@ class WorkerProcess:
             self._heed()
 
     def _heed(self) -> None:
-        """Raises Cancelled if an interrupt has come, and a `cancel` for what has its turn."""
+        """Raises Cancelled if an interrupt has come, and a `cancel` for what has its turn.
+
+        That comes before the signal, so it is there by now.
+        """
         if not self._was_interrupted:
             return
         self._was_interrupted = False
         running = self.running
         if running is None or self.forked or running.ended:
             return
-        while self.connection.poll(CANCEL_WAIT_MS):
+        while self.connection.poll():
             message = self.connection.receive()
             if message is None:
                 self.leave()

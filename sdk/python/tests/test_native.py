@@ -357,15 +357,6 @@ def test_messages_cut_anywhere_come_whole_and_in_order(wire: Wire) -> None:
     sender.join()
 
 
-def test_poll_waits_for_what_is_on_its_way(wire: Wire) -> None:
-    connection, engine = wire
-    sender = threading.Timer(0.01, engine.sendall, [vector("engine-drop")])
-    sender.start()
-    assert connection.poll(60_000)
-    assert isinstance(heard(connection), Drop)
-    sender.join()
-
-
 def test_poll_tells_whether_receive_would_wait(wire: Wire) -> None:
     connection, engine = wire
     assert not connection.poll()

@@ -1,9 +1,10 @@
-"""The native half where processes fork, and what it asks of its descriptor."""
+"""The native half where processes fork or threads share it, and what it asks of its descriptor."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import platform
 import resource
 import signal
 import socket
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from conditions import until
 from test_native import DEADLINE_S, Wire, heard, read_frame, tag_from, vector, wire
 
 from ciel._native import Connection, Drop, Failure, Shutdown
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["wire"]
 
 FAILURE = Failure("REFUSED", "", "", "no", [], "", None, None, "", "")
+
+WAITS_OF = {"x86_64": ("7", "271"), "aarch64": ("73",)}
+"""The numbers of the system calls `poll` and `ppoll`."""
 
 # Newer versions of Python warn of what these tests are about.
 FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
@@ -105,3 +110,20 @@ def test_descriptor_that_is_no_socket_is_refused(tmp_path: Path) -> None:
             with pytest.raises(OSError):
                 Connection(descriptor)
         file.write(b"still open")
+
+
+@pytest.mark.skipif(platform.machine() not in WAITS_OF, reason="the number of poll is not known")
+def test_poll_sees_what_another_thread_has_not_taken(wire: Wire) -> None:
+    """It gave up when the thread that held the lock got no core for 20 ms: a task that was
+    cancelled just then ran on for ever.
+    """
+    connection, engine = wire
+    taken: list[Message | None] = []
+    receiver = threading.Thread(target=lambda: taken.append(connection.receive()))
+    receiver.start()
+    call = Path(f"/proc/self/task/{receiver.native_id}/syscall")
+    until(lambda: call.read_text("ascii").split()[0] in WAITS_OF[platform.machine()])
+    engine.sendall(vector("engine-drop") * 2)
+    assert connection.poll()
+    receiver.join()
+    assert [type(message) for message in (*taken, heard(connection))] == [Drop, Drop]

@@ -58,6 +58,8 @@ pub(super) struct Connection {
     socket: Socket,
     /// What is on its way to the worker.
     outgoing: BytesMut,
+    /// Whether the signal of an interrupt is due again when all of that is written.
+    interrupts: bool,
     decoder: Decoder<WorkerMessage>,
     events: UnboundedReceiver<ProcessEvent>,
     printed: Receiver,
@@ -119,6 +121,7 @@ impl Connection {
             },
             socket: Socket::new(&socket)?,
             outgoing: BytesMut::new(),
+            interrupts: false,
             decoder: Decoder::new(),
             events: events.unwrap_or_else(|| unbounded_channel().1),
             printed: Receiver::from_owned_fd(printed)?,
@@ -141,6 +144,9 @@ impl Connection {
     fn write(&mut self) {
         if self.socket.send(&mut self.outgoing).is_err() {
             self.closed = true;
+        }
+        if self.outgoing.is_empty() && std::mem::take(&mut self.interrupts) {
+            self.signal();
         }
     }
 
@@ -221,9 +227,15 @@ impl Connection {
         }
     }
 
-    /// Sends the process the signal that goes with a cancellation, after what was sent to it.
+    /// Sends the process the signal that goes with a cancellation, after what was sent to it. One
+    /// that has not taken all of that reads on when the signal comes, and gets another one then.
     pub(super) fn interrupt(&mut self) {
         self.write();
+        self.interrupts = !self.outgoing.is_empty();
+        self.signal();
+    }
+
+    fn signal(&self) {
         let pid = self.pid.filter(|_| self.ended.is_none());
         if let Some(pid) = pid.and_then(|pid| Pid::from_raw(pid as i32)) {
             // One that is gone already needs no signal.

@@ -239,17 +239,15 @@ impl Promoter {
         counted
     }
 
-    /// As `keep`, if the strand keeps fewer children than it may; false if not.
-    pub fn keep_another(&self, tag: u32, child: Child) -> bool {
-        let Some(mut kept) = self.kept() else {
-            return false;
-        };
-        let has_room = kept.levels.count() < self.shared.kept_max;
-        if has_room {
-            kept.levels.keep(tag, child);
-            self.shared.rouse(&mut kept);
+    /// As `keep`, if the strand keeps fewer children than it may: how many it keeps then.
+    pub fn keep_another(&self, tag: u32, child: Child) -> Option<usize> {
+        let mut kept = self.kept()?;
+        if kept.levels.count() >= self.shared.kept_max {
+            return None;
         }
-        has_room
+        let (count, _) = kept.levels.keep(tag, child);
+        self.shared.rouse(&mut kept);
+        Some(count)
     }
 
     /// Whether the strand that has its turn keeps the child with that handle.

@@ -105,7 +105,7 @@ struct Level {
     is_called: bool,
     /// Where on Python's stack code of the greenlet may call children, if that is known.
     room: Option<Range<usize>>,
-    /// Children that it keeps, at most: it has kept so many since they were counted.
+    /// Children that it keeps, at most: it kept so many when they were counted.
     kept: usize,
     /// Those that may run before they are asked for.
     row: Option<Box<Row>>,

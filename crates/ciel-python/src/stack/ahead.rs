@@ -111,10 +111,10 @@ impl Ahead {
         let Some(child) = self.child(&mut stack, &spawner, &args) else {
             return Ok(false);
         };
-        if !stack.promoter.get().keep_another(spawner.tag, child) {
+        let Some(count) = stack.promoter.get().keep_another(spawner.tag, child) else {
             return Ok(false);
-        }
-        stack.count(py);
+        };
+        stack.count(py, count);
         self.entries.push_back(Entry {
             handle: spawner.handle,
             action: spawner.action,

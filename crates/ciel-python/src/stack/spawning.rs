@@ -194,8 +194,8 @@ fn keep(
         line: known.line,
         beats: 0,
     };
-    let (_, oldest) = stack.promoter.get().keep_child(spawner.tag, child);
-    stack.count(py);
+    let (count, oldest) = stack.promoter.get().keep_child(spawner.tag, child);
+    stack.count(py, count);
     let call = Call {
         function: task.clone().unbind(),
         args: args.clone().unbind(),
@@ -385,10 +385,10 @@ impl Stack {
         Ok((is_known && self.owns(py, &future.owner)).then_some(future.handle))
     }
 
-    /// The innermost strand has spawned what it keeps.
-    pub(super) fn count(&mut self, py: Python<'_>) {
+    /// The innermost strand has spawned what it keeps, and keeps so many children now.
+    pub(super) fn count(&mut self, py: Python<'_>, kept: usize) {
         if let Some(level) = self.levels.last_mut() {
-            level.kept += 1;
+            level.kept = kept;
         }
         match self.levels.last().map(|level| &level.strand) {
             Some(Running::Strand(strand)) => strand.bind(py).borrow_mut().count_spawn(),

@@ -143,6 +143,23 @@ WORKLOADS = [
         _to_ideal,
     ),
     Workload(
+        "rounds01",
+        "rounds",
+        "the same with tasks of 100 µs",
+        "ratio",
+        lambda numbers, cores: cores,
+        _to_ideal,
+    ),
+    Workload(
+        "actors",
+        "tree",
+        "such a tree of the same size for each, fib(18)",
+        "tasks/s",
+        lambda numbers, cores: work.fib(int(numbers[0])),
+        _rate,
+        True,
+    ),
+    Workload(
         "shell",
         "shell",
         "commands: `true`",
@@ -213,6 +230,8 @@ SLOW: dict[str, Numbers] = {
     "tree": (12,),
     "rounds10": (50, 0.010),
     "rounds1": (200, 0.001),
+    "rounds01": (500, 0.0001),
+    "actors": (18,),
     "shell": (500,),
     "kmeans": (),
     "options": (),
@@ -227,6 +246,7 @@ QUICK: dict[str, Numbers] = {
     "tree": (18,),
     "rounds10": (100, 0.010),
     "rounds1": (500, 0.001),
+    "rounds01": (2_000, 0.0001),
     "shell": (2_000,),
 }
 """For systems that need some ten microseconds."""
@@ -286,10 +306,10 @@ def systems(place: Path) -> list[System]:
     """All of them; peers are installed at `place`."""
     rayon = ROOT / "target" / "release" / "examples" / "limits"
     openmp = place / "limits"
-    in_process = _only("chain", "wide", "tree", "rounds10", "rounds1")
+    in_process = _only("chain", "wide", "tree", "rounds10", "rounds1", "rounds01")
     no_parallel = "" if shutil.which("parallel") else "GNU parallel is not installed"
     shell = _only("shell")
-    no_trees = {"tree", *(f"halves-{grain}" for grain in GRAINS)}
+    no_trees = {"tree", "actors", *(f"halves-{grain}" for grain in GRAINS)}
     return [
         System("Ciel", _ciel, QUICK),
         System(
@@ -304,7 +324,11 @@ def systems(place: Path) -> list[System]:
         ),
         System("Ray", _python(place, "with_ray.py"), SLOW, ("ray",), frozenset({"batched"})),
         System(
-            "Dask", _python(place, "with_dask.py"), SLOW, ("distributed",), frozenset({"batched"})
+            "Dask",
+            _python(place, "with_dask.py"),
+            SLOW,
+            ("distributed",),
+            frozenset({"batched", "actors"}),
         ),
         System(
             "HyperQueue", _commands(place, "hyperqueue"), SLOW, ("hyperqueue",), shell
@@ -316,7 +340,7 @@ def systems(place: Path) -> list[System]:
             _mpi(place),
             LIMIT,
             ("mpi4py", "openmpi"),
-            _only("first", "chain", "rounds10", "rounds1", "kmeans"),
+            _only("first", "chain", "rounds10", "rounds1", "rounds01", "kmeans"),
             is_limit=True,
         ),
         System(

@@ -14,10 +14,15 @@ import work
 nothing = ciel.task(work.nothing)
 add = ciel.task(work.add)
 spin = ciel.task(work.spin)
-spun = ciel.task(work.spun)
 compute = ciel.task(work.compute)
 begin_block = ciel.task(work.begin_block)
 step_block = ciel.task(work.step_block)
+
+
+@ciel.task
+def spun(*ones: int) -> int:
+    """The task that needs all of a round, as arguments."""
+    return work.spun(list(ones))
 
 
 @ciel.task
@@ -48,8 +53,13 @@ def assigned(mine: Any, centres: Any) -> Any:
 points = ciel.task(work.points)
 
 
-def warm() -> None:
-    """Has the workers started."""
+WARM_S = 0.2
+"""Seconds for which each core is busy at once before the clock starts."""
+
+
+def warm(cores: int) -> None:
+    """Has a worker started for each core, and the functions imported there."""
+    ciel.gather([spin.spawn(WARM_S) for _ in range(cores)])
     ciel.gather([nothing.spawn(number) for number in range(200)])
 
 
@@ -60,7 +70,7 @@ def first(cores: int) -> None:
 
 def wide(cores: int, count: int) -> None:
     """Every task spawned, then every result."""
-    warm()
+    warm(cores)
     began = time.perf_counter()
     futures = [nothing.spawn(number) for number in range(count)]
     answer = sum(future.result() for future in futures)
@@ -69,7 +79,7 @@ def wide(cores: int, count: int) -> None:
 
 def chain(cores: int, count: int) -> None:
     """The tasks name the ones they need; the driver waits for the last."""
-    warm()
+    warm(cores)
     began = time.perf_counter()
     before: Any = 0
     last: Any = 1
@@ -80,15 +90,15 @@ def chain(cores: int, count: int) -> None:
 
 def tree(cores: int, number: int) -> None:
     """Tasks that spawn tasks and wait."""
-    warm()
+    warm(cores)
     began = time.perf_counter()
     answer = fib.spawn(number).result()
     work.report(answer, time.perf_counter() - began, work.fib_tasks(number))
 
 
-def mapped(task: Any, given: list[Any]) -> None:
+def mapped(cores: int, task: Any, given: list[Any]) -> None:
     """A plain loop over the results of tasks."""
-    warm()
+    warm(cores)
     began = time.perf_counter()
     answer = sum(ciel.map(task, given))
     work.report(answer, time.perf_counter() - began, len(given))
@@ -96,22 +106,22 @@ def mapped(task: Any, given: list[Any]) -> None:
 
 def flat(cores: int, count: int, seconds: float) -> None:
     """Tasks that look at the clock."""
-    mapped(spin, [seconds] * count)
+    mapped(cores, spin, [seconds] * count)
 
 
 def computed(cores: int, count: int, seconds: float) -> None:
     """Tasks that only compute."""
-    mapped(compute, [work.rounds_of(seconds)] * count)
+    mapped(cores, compute, [work.rounds_of(seconds)] * count)
 
 
 def batched(cores: int, count: int) -> None:
     """Tasks without work."""
-    mapped(nothing, list(range(count)))
+    mapped(cores, nothing, list(range(count)))
 
 
 def halves(cores: int, count: int, seconds: float) -> None:
     """Tasks that spawn tasks and wait."""
-    warm()
+    warm(cores)
     began = time.perf_counter()
     answer = halved.spawn(count, seconds).result()
     work.report(answer, time.perf_counter() - began, count)
@@ -119,11 +129,11 @@ def halves(cores: int, count: int, seconds: float) -> None:
 
 def rounds(cores: int, count: int, seconds: float) -> None:
     """One task for each core, then one that needs them all."""
-    warm()
+    warm(cores)
     began = time.perf_counter()
     answer: Any = None
     for _ in range(count):
-        answer = spun.spawn([spin.spawn(seconds).later for _ in range(cores)]).result()
+        answer = spun.spawn(*[spin.spawn(seconds).later for _ in range(cores)]).result()
     work.report(answer, time.perf_counter() - began, count)
 
 
@@ -151,7 +161,7 @@ def kmeans(cores: int) -> None:
 
 def options(cores: int) -> None:
     """All tasks spawned at once; each names the blocks that it needs."""
-    warm()
+    warm(cores)
     began = time.perf_counter()
     answer = work.priced(begin_block.spawn, step_block.spawn).result()[0][0]
     work.report(round(float(answer), 6), time.perf_counter() - began)

@@ -55,6 +55,28 @@ for (n in range(100000)) {
 return *last;
 """
 
+ROUNDS, SPIN_S = 5_000, 100e-6
+"""Rounds of a script, and seconds of each task in them."""
+
+SPIN = """
+function spin(n) { i = 0; while (i < n) { i += 1; } return 1; }
+"""
+
+SPUN = SPIN + """
+function spun(ones) { sum = 0; for (one in ones) { sum += *one; } return sum; }
+for (round in range(%d)) {
+  ones = [];
+  for (core in range(%d)) { ones = ones + [spawn(spin, [%d])]; }
+  last = *spawn(spun, [ones]);
+}
+return last;
+"""
+
+CALLED = SPIN + """
+for (round in range(%d)) { last = spin(%d); }
+return last;
+"""
+
 
 def run(name: str, count: int = 0, options: tuple[str, ...] = ()) -> dict[str, float]:
     """Runs a job; what it found out, with the seconds that the whole process took."""
@@ -228,8 +250,9 @@ def calls() -> None:
     show("a spawned call that has not begun", sizes, "bytes", "≤ 300")
 
 
-def script_seconds(text: str, slots: str) -> float:
-    """Processor time of all processes of a script."""
+def script_seconds(text: str, slots: str, by_clock: bool = False) -> float:
+    """Processor time of all processes of a script, or the time until it has ended."""
+    began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         job = Path(folder, "job.sw")
         job.write_text(text, encoding="utf-8")
@@ -238,11 +261,23 @@ def script_seconds(text: str, slots: str) -> float:
         _, status, usage = os.wait4(command.pid, 0)
         if status != 0:
             raise SystemExit(f"a script ended with status {status}")
-    return usage.ru_utime + usage.ru_stime
+    return time.perf_counter() - began if by_clock else usage.ru_utime + usage.ru_stime
+
+
+def script_rounds() -> float:
+    """Rounds of a task for each core, then one that needs them all, to their ideal time."""
+    steps = 5_000_000
+    start = script_seconds(CALLED % (1, 1), "-j1")
+    spins = (script_seconds(CALLED % (1, steps), "-j1") - start) / SPIN_S
+    steps = round(steps / spins)
+    ideal = script_seconds(CALLED % (ROUNDS, steps), "-j1") - start
+    start = script_seconds(CALLED % (1, 1), "-j1", True)
+    found = script_seconds(SPUN % (ROUNDS, CORES, steps), f"-j{CORES}", True) - start
+    return found / ideal
 
 
 def scripts() -> None:
-    """fib(30) of scripts by spawns beside calls, and a chain of 100,000."""
+    """fib(30) of scripts by spawns beside calls, a chain of 100,000, and rounds of 100 µs."""
     ratios, links = [], []
     for _ in range(RUNS):
         start = script_seconds(PLAIN_FIB % 1, "-j1")
@@ -251,6 +286,8 @@ def scripts() -> None:
         links.append((script_seconds(CHAIN, "-j2") - start) / 100_000 * 1e6)
     show("script: fib(30) by spawns beside calls", ratios, "times", "≤ 2")
     show("script: chain, each task needs two, `-j2`", links, "µs/task", "≤ 2")
+    ratios = [script_rounds() for _ in range(RUNS)]
+    show("script: a task of 100 µs per core, then one", ratios, "of the ideal", "≤ 1.25")
 
 
 def shared() -> None:

@@ -58,6 +58,51 @@ impl Held {
     }
 }
 
+/// Both ends of the pipe of an output.
+///
+/// The kernel tells of every write into an empty pipe, and that wakes this thread: it would take a
+/// core from the two processes that share the pipe, where nobody here moves its bytes.
+enum Ends {
+    Watched(AsyncFd<OwnedFd>),
+    Unwatched(OwnedFd),
+}
+
+impl Ends {
+    /// Watched where bytes that go that way are moved here; those of a direct reader are not.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn for_flow(self, flow: Flow) -> io::Result<Ends> {
+        match (self, flow == Flow::Direct) {
+            (Ends::Watched(ends), true) => Ok(Ends::Unwatched(ends.into_inner())),
+            (Ends::Unwatched(ends), false) => {
+                Ok(Ends::Watched(watched(ends.as_fd(), Interest::READABLE)?))
+            }
+            (ends, _) => Ok(ends),
+        }
+    }
+
+    fn pipe(&self) -> &OwnedFd {
+        match self {
+            Ends::Watched(ends) => ends.get_ref(),
+            Ends::Unwatched(ends) => ends,
+        }
+    }
+
+    /// Moves what is in the pipe, a bounded part of it, once there is something.
+    ///
+    /// # Errors
+    /// As the system says, such as that the disk is full.
+    async fn moved(&self, source: &Source) -> io::Result<()> {
+        let Ends::Watched(ends) = self else {
+            return std::future::pending().await;
+        };
+        let mut ready = ends.readable().await?;
+        let moved = ready.try_io(|ends| move_some(source, ends.get_ref()));
+        moved.unwrap_or(Ok(()))
+    }
+}
+
 /// What has become of the bytes of an output.
 pub(crate) enum Carried {
     /// They are in this file.
@@ -191,7 +236,8 @@ impl Outlets {
         let engine = self.engine.clone();
         let held = full.map(|full| Held { full, engine });
         let (ended, end) = oneshot::channel();
-        let carrying = carry(source.clone(), (ends, held), changes, end);
+        let pipe = (Ends::Watched(ends), held);
+        let carrying = carry(source.clone(), pipe, changes, end);
         let carrying = tokio::task::spawn_local(carrying);
         self.engine.lock().streams.insert(name, source);
         self.open.push(Outlet {
@@ -272,7 +318,7 @@ impl Drop for Outlets {
 /// As [`carry_to_end`]; readers on other threads hear of an end that is none.
 async fn carry(
     source: Arc<Source>,
-    pipe: (AsyncFd<OwnedFd>, Option<Held>),
+    pipe: (Ends, Option<Held>),
     changes: watch::Receiver<Flow>,
     end: oneshot::Receiver<bool>,
 ) -> io::Result<Flow> {
@@ -284,7 +330,7 @@ async fn carry(
 /// Moves what comes out of a pipe until its producer has ended; gives the way that it took.
 async fn carry_to_end(
     source: Arc<Source>,
-    (ends, mut held): (AsyncFd<OwnedFd>, Option<Held>),
+    (mut ends, mut held): (Ends, Option<Held>),
     mut changes: watch::Receiver<Flow>,
     mut end: oneshot::Receiver<bool>,
 ) -> io::Result<Flow> {
@@ -295,6 +341,7 @@ async fn carry_to_end(
     let is_well = loop {
         let flow = *changes.borrow_and_update();
         held = held.filter(|_| flow == Flow::Open);
+        ends = ends.for_flow(flow)?;
         let moves = matches!(flow, Flow::Stored { .. } | Flow::Discarded);
         tokio::select! {
             biased;
@@ -302,9 +349,8 @@ async fn carry_to_end(
             is_well = &mut end => break is_well.unwrap_or(false),
             _ = changes.changed(), if !moves => {}
             () = is_held_in_vain(held.as_ref(), &source), if !moves => source.store(),
-            ready = ends.readable(), if moves => {
-                let mut ready = ready?;
-                if let Ok(Err(error)) = ready.try_io(|ends| move_some(&source, ends.get_ref())) {
+            moved = ends.moved(&source), if moves => {
+                if let Err(error) = moved {
                     // The producer is not to wait for ever for room in the pipe.
                     source.flow.send_replace(Flow::Discarded);
                     copied = Err(error);
@@ -321,7 +367,7 @@ async fn carry_to_end(
         return Ok(flow);
     }
     while flow != Flow::Direct && copied.is_ok() {
-        match move_some(&source, ends.get_ref()) {
+        match move_some(&source, ends.pipe()) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             moved => copied = moved,
         }
@@ -345,7 +391,7 @@ async fn is_held_in_vain(held: Option<&Held>, source: &Source) {
 }
 
 /// The reader of a producer that has not ended well sees no end before it is stopped itself.
-async fn keep_open(ends: AsyncFd<OwnedFd>, mut changes: watch::Receiver<Flow>) {
+async fn keep_open(ends: Ends, mut changes: watch::Receiver<Flow>) {
     // The flow of a source that is gone has no reader.
     let _ = changes.wait_for(|flow| *flow != Flow::Direct).await;
     drop(ends);
@@ -368,27 +414,77 @@ fn move_some(source: &Source, ends: &OwnedFd) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::Future;
     use std::io::{Read, Seek, Write};
+    use std::task::{Context, Waker};
 
     use ciel_model::{AttemptNumber, TaskKey};
 
     use super::*;
+
+    /// The output of an attempt, and the file in which it is stored.
+    fn source() -> (Arc<Source>, File) {
+        let attempt = AttemptKey {
+            task: TaskKey(0),
+            number: AttemptNumber(0),
+        };
+        let stored = tempfile::tempfile().unwrap();
+        let files = (PathBuf::new(), stored.try_clone().unwrap());
+        let source = Source::new((attempt, 0), files, Form::Bytes);
+        (Arc::new(source), stored)
+    }
+
+    /// The ends of a pipe as the engine watches them, and that of the producer.
+    fn pipe() -> (Ends, std::io::PipeWriter) {
+        let (reading, writing) = std::io::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&reading, true).unwrap();
+        let ends = watched(reading.as_fd(), Interest::READABLE).unwrap();
+        (Ends::Watched(ends), writing)
+    }
+
+    /// Whether this process waits for news of that pipe.
+    fn is_watched(pipe: &impl AsFd) -> bool {
+        let inode = format!("ino:{:x} ", rustix::fs::fstat(pipe).unwrap().st_ino);
+        let descriptors = std::fs::read_dir("/proc/self/fdinfo").unwrap();
+        let told = descriptors.map(|one| std::fs::read_to_string(one.unwrap().path()));
+        told.flatten().any(|told| told.contains(&inode))
+    }
+
+    /// Every write into the empty pipe woke the engine: 1 GiB between `head` and `wc` woke it a
+    /// hundred thousand times, on the cores that these two need.
+    #[tokio::test]
+    async fn pipe_of_a_direct_reader_wakes_nobody_until_the_reader_leaves() {
+        let (source, _) = source();
+        let (ends, mut writing) = pipe();
+        let witness = writing.try_clone().unwrap();
+        assert!(is_watched(&witness));
+        let (ended, end) = oneshot::channel();
+        let changes = source.flow.subscribe();
+        let carrying = carry(source.clone(), (ends, None), changes, end);
+        let mut carrying = std::pin::pin!(carrying);
+        source.flow.send_replace(Flow::Direct);
+        let looked = carrying
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
+        assert!(looked.is_pending());
+        assert!(!is_watched(&witness));
+
+        source.discard();
+        let producer = std::thread::spawn(move || {
+            writing.write_all(&vec![7; 4 << 20]).unwrap();
+            ended.send(true).unwrap();
+        });
+        assert!(matches!(carrying.await.unwrap(), Flow::Discarded));
+        producer.join().unwrap();
+    }
 
     /// The pipe of a producer was left by the engine then, whose next start of a process waited for
     /// a reader of it.
     #[tokio::test]
     async fn output_of_whose_full_pipe_nobody_tells_is_stored() {
         let bytes = vec![7; 4 << 20];
-        let (reading, mut writing) = std::io::pipe().unwrap();
-        rustix::io::ioctl_fionbio(&reading, true).unwrap();
-        let attempt = AttemptKey {
-            task: TaskKey(0),
-            number: AttemptNumber(0),
-        };
-        let mut stored = tempfile::tempfile().unwrap();
-        let files = (PathBuf::new(), stored.try_clone().unwrap());
-        let source = Arc::new(Source::new((attempt, 0), files, Form::Bytes));
-        let ends = watched(reading.as_fd(), Interest::READABLE).unwrap();
+        let (source, mut stored) = source();
+        let (ends, mut writing) = pipe();
         let (ended, end) = oneshot::channel();
         let written = bytes.clone();
         let producer = std::thread::spawn(move || {

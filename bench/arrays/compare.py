@@ -4,8 +4,9 @@ Usage: python3 compare.py [--bytes N] [--rounds N] CIEL [PYTHON_WITH_RAY]
 
 CIEL is the command. Systems take turns, beginning with another one each round. The limit is one
 copy of the array into fresh shared memory; beside it stand a copy into memory that was used before
-and `write` into a new file, in the folder of the run and in /dev/shm. Prints a table in Markdown:
-the median of the seconds, the best, and the median of each round's ratio to that limit.
+and `write` into a new file, in the folder of the run and in /dev/shm. Each program makes a first
+array, and further ones, for which it may use the memory of earlier ones. Prints a table in
+Markdown: the median of the seconds, the best, and the median of each round's ratio to that limit.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ PROGRAM_S_MAX = 600.0
 IN_MEMORY = ["--store-memory=8G"]
 
 LIMIT = "copy into fresh shared memory"
+
+FURTHER = ", further arrays"
 
 
 def seconds(act: Callable[[], object]) -> float:
@@ -68,31 +71,31 @@ def _write(descriptor: int, view: memoryview) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def program(words: list[str], folder: str) -> float:
-    """What a program prints: the seconds that it has measured."""
+def program(words: list[str], folder: str) -> list[float]:
+    """What a program prints: the seconds of its first array, and those of further ones."""
     done = subprocess.run(
         words, cwd=folder, capture_output=True, text=True, timeout=PROGRAM_S_MAX, check=False
     )
     if done.returncode != 0:
         sys.exit(f"{words} failed: {done.stderr}")
-    return float(done.stdout.split()[-1])
+    return [float(word) for word in done.stdout.split()]
 
 
-def systems(options: argparse.Namespace, folder: str) -> dict[str, Callable[[], float]]:
-    """What is measured, by name; the array is made before."""
+def systems(options: argparse.Namespace, folder: str) -> dict[str, Callable[[], list[float]]]:
+    """What is measured, by name; the array is made before. A program gives two figures."""
     array = numpy.arange(options.bytes // 8, dtype=numpy.int64)
     count = str(len(array))
     ciel = [options.ciel, "run", "-q", "--new", "-j2", f"--state={folder}/state"]
     job = [str(HERE / "with_ciel.py"), count]
     found = {
-        LIMIT: lambda: copy(array),
-        "copy into used shared memory": lambda: copy_again(array),
-        "write into a new file of the run's folder": lambda: write(array, folder),
+        LIMIT: lambda: [copy(array)],
+        "copy into used shared memory": lambda: [copy_again(array)],
+        "write into a new file of the run's folder": lambda: [write(array, folder)],
         "Ciel": lambda: program([*ciel, *job], folder),
         "Ciel, in memory": lambda: program([*ciel, *IN_MEMORY, *job], folder),
     }
     if os.path.isdir("/dev/shm"):
-        found["write into a new file of /dev/shm"] = lambda: write(array, "/dev/shm")
+        found["write into a new file of /dev/shm"] = lambda: [write(array, "/dev/shm")]
     if options.ray:
         ray = [options.ray, str(HERE / "with_ray.py"), count]
         found["Ray: put and ten gets"] = lambda: program(ray, folder)
@@ -120,12 +123,13 @@ def main() -> None:
     folder = tempfile.mkdtemp(prefix="arrays-", dir=".")
     try:
         measured = systems(options, os.path.abspath(folder))
-        rows: dict[str, list[float]] = {name: [] for name in measured}
+        rows: dict[str, list[float]] = {}
         names = list(measured)
         for number in range(options.rounds):
             at = number % len(names)
             for name in names[at:] + names[:at]:
-                rows[name].append(measured[name]())
+                for row, figure in zip((name, name + FURTHER), measured[name](), strict=False):
+                    rows.setdefault(row, []).append(figure)
         print(table(rows))
         print(f"\n{options.bytes} bytes, {options.rounds} rounds, load {os.getloadavg()[0]:.1f}")
     finally:

@@ -3,20 +3,26 @@
 //! output that waits is bounded, they are not read while that is exceeded, and what becomes output
 //! when the task commits comes through pipes, too. Read next: `stored_pipe`.
 
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use ciel_engine::Event;
 use ciel_graph::Assignment;
 use ciel_model::{Failure, FailureKind, Label, limits};
 use ciel_node::AttemptKey;
+use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use tokio::net::unix::pipe::Receiver;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::time::Instant;
 
 use crate::engine::Engine;
 use crate::output;
+use crate::spawning::watched;
 
 mod stored_pipe;
 
@@ -24,6 +30,10 @@ use stored_pipe::StoredPipe;
 
 /// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
+
+/// How long a task has run when its pipes are watched. Of one that has ended by then they are read
+/// once: to watch them would cost more than that.
+const UNWATCHED_MS: u64 = 5;
 
 /// Bytes of a line that never ends before it is shown in parts.
 const LINE_BYTES_MAX: usize = 64 << 10;
@@ -232,7 +242,10 @@ impl Pipes {
 /// The reading end of one stream of a task.
 pub(crate) struct TaskPipe {
     stream: Stream,
-    pipe: Receiver,
+    pipe: OwnedFd,
+    /// What the reactor knows of the pipe, once it is watched.
+    watched: OnceCell<AsyncFd<OwnedFd>>,
+    watched_from: Instant,
     label: Label,
     open: bool,
     /// The beginning of a line that has not ended.
@@ -247,16 +260,20 @@ pub(crate) struct TaskPipe {
 /// Reads into `buffer` what is in a pipe at this moment, a bounded part at a time; whether there
 /// was anything. The pipe itself is asked: what the reactor knows of it may be older than the news
 /// that its writer has ended.
-pub(crate) fn read_now(pipe: &Receiver, buffer: &mut Vec<u8>) -> bool {
-    buffer.resize(READ_BYTES, 0);
-    let count = loop {
-        match rustix::io::read(pipe, &mut *buffer) {
+pub(crate) fn read_now(pipe: impl AsFd, buffer: &mut Vec<u8>) -> bool {
+    buffer.clear();
+    read_some(pipe, buffer).is_ok_and(|count| count > 0)
+}
+
+/// Adds to `buffer` what is in a pipe, a bounded part of it; 0 at the end of it.
+fn read_some(pipe: impl AsFd, buffer: &mut Vec<u8>) -> rustix::io::Result<usize> {
+    buffer.reserve(READ_BYTES);
+    loop {
+        match rustix::io::read(&pipe, spare_capacity(buffer)) {
             Err(Errno::INTR) => {}
-            read => break read.unwrap_or(0),
+            read => return read,
         }
-    };
-    buffer.truncate(count);
-    count > 0
+    }
 }
 
 impl TaskPipe {
@@ -264,11 +281,12 @@ impl TaskPipe {
     pub(crate) fn open(stream: Stream, label: &Label) -> std::io::Result<(TaskPipe, OwnedFd)> {
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&reader, true)?;
-        let pipe = Receiver::from_owned_fd(reader)?;
         let errors = TaskPipe {
             stream,
             differs: None,
-            pipe,
+            pipe: reader,
+            watched: OnceCell::new(),
+            watched_from: Instant::now() + Duration::from_millis(UNWATCHED_MS),
             label: label.clone(),
             open: true,
             line: Vec::new(),
@@ -280,15 +298,33 @@ impl TaskPipe {
 
     /// Waits for more; for ever once the pipe is closed.
     async fn ready(&self) {
-        if !self.open || self.pipe.readable().await.is_err() {
+        if !self.open || self.watched().await.readable().await.is_err() {
             std::future::pending().await
+        }
+    }
+
+    /// Has the reactor watch the pipe; where it has no room for that, later.
+    async fn watched(&self) -> &AsyncFd<OwnedFd> {
+        let mut at = self.watched_from;
+        loop {
+            if let Some(watched) = self.watched.get() {
+                return watched;
+            }
+            tokio::time::sleep_until(at).await;
+            at += Duration::from_millis(UNWATCHED_MS);
+            if let Ok(watched) = watched(self.pipe.as_fd(), Interest::READABLE) {
+                return self.watched.get_or_init(|| watched);
+            }
         }
     }
 
     /// Passes on what there is, a bounded part of it.
     fn take(&mut self, engine: &Engine, assignment: &Assignment) {
-        self.buffer.reserve(READ_BYTES);
-        match self.pipe.try_read_buf(&mut self.buffer) {
+        let Some(watched) = self.watched.get() else {
+            return;
+        };
+        let buffer = &mut self.buffer;
+        match watched.try_io(Interest::READABLE, |pipe| Ok(read_some(pipe, buffer)?)) {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             Ok(0) | Err(_) => self.open = false,
             Ok(_) => self.pass_on(engine, assignment),
@@ -371,9 +407,8 @@ mod tests {
     /// machine.
     #[tokio::test]
     async fn bytes_that_the_reactor_has_not_seen_are_read() {
-        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
-        rustix::io::ioctl_fionbio(&reader, true).unwrap();
-        let pipe = Receiver::from_owned_fd(reader).unwrap();
+        let (pipe, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        rustix::io::ioctl_fionbio(&pipe, true).unwrap();
         rustix::io::write(&writer, b"last words").unwrap();
         let mut buffer = Vec::new();
         assert!(read_now(&pipe, &mut buffer));

@@ -221,10 +221,12 @@ async fn run_to_end(
     let mut events = spawning
         .start(attempt, start, &borrowed)
         .map_err(|error| trouble(&assignment.label, "cannot reach the spawner", &error))?;
-    drop((writers, streams));
+    drop(streams);
     outlets.tell_opened();
     let running = (&mut events, &mut pipes, (&*outlets, &reopening));
     let ended = watch(engine, spawning, assignment, attempt, running).await;
+    // Not before: that the last writer has gone would be news of its own.
+    drop(writers);
     pipes.drain(engine, assignment);
     let is_well = ended.as_ref().is_some_and(ProcessEnd::is_success);
     let carried = outlets.end(&assignment.label, is_well).await?;

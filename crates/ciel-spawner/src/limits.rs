@@ -14,6 +14,9 @@ pub const DESCRIPTORS_MAX: usize = 64;
 /// Bytes of reports that are gathered before a datagram is sent.
 pub const REPORT_BATCH_BYTES: usize = 16 << 10;
 
+/// How long the report that a process was started waits for others, to go with them.
+pub const STARTED_MS_MAX: u64 = 2;
+
 /// Requests taken in one round, so that a burst does not delay reports.
 pub const REQUESTS_PER_ROUND: usize = 16;
 

@@ -20,11 +20,15 @@ use crate::{Cookie, Environment, Input, Limits, Output, Refusal, Start, Step};
 /// Where programs are searched when the task's environment has no `PATH`.
 const PATH_DEFAULT: &[u8] = b"/bin:/usr/bin";
 
+const NULL: &CStr = c"/dev/null";
+
 /// What is common to all tasks of a run.
 pub(crate) struct Base {
     pub cookie: Cookie,
     environment: Vec<CString>,
     enclosing: Vec<u8>,
+    /// The null device, to be read; none if it could not be opened.
+    null: Option<OwnedFd>,
 }
 
 impl Base {
@@ -45,6 +49,7 @@ impl Base {
             cookie,
             environment,
             enclosing,
+            null: open_at_once(NULL, OFlags::RDONLY).ok(),
         }
     }
 
@@ -127,6 +132,7 @@ impl<'a> Plan<'a> {
         let mut opened = Vec::new();
         let moves = Moves {
             given,
+            null: base.null.as_ref(),
             opened: &mut opened,
         }
         .lay(start)?;
@@ -247,6 +253,7 @@ fn candidates(program: &CStr, path: &[u8]) -> Vec<CString> {
 /// Lays out the descriptors of the new process.
 struct Moves<'a> {
     given: &'a [OwnedFd],
+    null: Option<&'a OwnedFd>,
     opened: &'a mut Vec<OwnedFd>,
 }
 
@@ -304,25 +311,46 @@ impl Moves<'_> {
     }
 
     fn input(&mut self, input: &Input) -> Result<RawFd, Refusal> {
-        let path = match input {
-            Input::Null => c"/dev/null",
-            Input::Path(path) => path,
-            Input::Fd(index) => return self.pick(*index),
+        let path = match (input, self.null) {
+            (Input::Null, Some(null)) => return Ok(null.as_raw_fd()),
+            (Input::Null, None) => NULL,
+            (Input::Path(path), _) => path,
+            (Input::Fd(index), _) => return self.pick(*index),
         };
         self.open(Step::Input, path, OFlags::RDONLY)
     }
 
     fn output(&mut self, step: Step, output: &Output) -> Result<RawFd, Refusal> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
         match output {
-            Output::Null => self.open(step, c"/dev/null", OFlags::WRONLY),
-            Output::Path(path) => self.open(step, path, flags),
+            Output::Null => self.open(step, NULL, OFlags::WRONLY),
+            Output::Path(path) => self.emptied(step, path),
             Output::Fd(index) => self.pick(*index),
         }
     }
 
     fn open(&mut self, step: Step, path: &CStr, flags: OFlags) -> Result<RawFd, Refusal> {
-        match open_at_once(path, flags) {
+        self.opened(step, path, open_at_once(path, flags))
+    }
+
+    /// Empties a file, unless it is empty: a file system takes its time for that, too.
+    fn emptied(&mut self, step: Step, path: &CStr) -> Result<RawFd, Refusal> {
+        let file = open_at_once(path, OFlags::WRONLY | OFlags::CREATE);
+        let emptied = file.and_then(|file| {
+            if rustix::fs::fstat(&file)?.st_size > 0 {
+                rustix::fs::ftruncate(&file, 0)?;
+            }
+            Ok(file)
+        });
+        self.opened(step, path, emptied)
+    }
+
+    fn opened(
+        &mut self,
+        step: Step,
+        path: &CStr,
+        opened: io::Result<OwnedFd>,
+    ) -> Result<RawFd, Refusal> {
+        match opened {
             Ok(file) => Ok(self.keep(file)),
             Err(error) => Err(refusal(
                 step,

@@ -50,9 +50,11 @@ impl Children {
         let mut text = Vec::new();
         let mut block = [0; 4096];
         loop {
-            match list.read_at(&mut block, text.len() as u64)? {
-                0 => break,
-                length => text.extend_from_slice(&block[..length]),
+            let length = list.read_at(&mut block, text.len() as u64)?;
+            text.extend_from_slice(&block[..length]);
+            // The kernel fills the block with whole numbers as long as there are any.
+            if length < block.len() / 2 {
+                break;
             }
         }
         Ok(numbers(&String::from_utf8_lossy(&text)))

@@ -16,7 +16,7 @@ use rustix::process::PidfdFlags;
 
 use crate::launch::Launcher;
 use crate::ledger::{Action, Ledger, Trace};
-use crate::limits::{END_MS_MAX, REPORT_BATCH_BYTES, REQUESTS_PER_ROUND};
+use crate::limits::{END_MS_MAX, REPORT_BATCH_BYTES, REQUESTS_PER_ROUND, STARTED_MS_MAX};
 use crate::message::Greeting;
 use crate::plan::{self, Base, Plan};
 use crate::processes::{self, Children};
@@ -65,6 +65,8 @@ struct Server {
     launcher: Launcher,
     templates: Templates,
     reports: Vec<Report>,
+    /// When they are sent in any case.
+    reports_due_ms: Option<u64>,
     outgoing: VecDeque<Frame>,
     began: Instant,
 }
@@ -113,6 +115,7 @@ impl Server {
             launcher: Launcher::new()?,
             templates: Templates::default(),
             reports: Vec::new(),
+            reports_due_ms: None,
             outgoing: VecDeque::new(),
             began: Instant::now(),
         }))
@@ -143,7 +146,8 @@ impl Server {
     }
 
     fn wait(&self) -> io::Result<Woken> {
-        let deadline = self.ledger.deadline_ms();
+        let deadlines = [self.ledger.deadline_ms(), self.reports_due_ms];
+        let deadline = deadlines.into_iter().flatten().min();
         let limit = deadline.map(|at| Duration::from_millis(at.saturating_sub(self.now_ms())));
         let limit = limit.map(|limit| limit.try_into().expect("a deadline is near"));
         let mut events = PollFlags::IN;
@@ -234,11 +238,10 @@ impl Server {
         match request {
             Request::Start(start) => {
                 let id = start.id;
-                let report = match self.start(&start, descriptors) {
-                    Ok(pid) => Report::Started { id, pid },
-                    Err(refusal) => Report::Refused { id, refusal },
-                };
-                self.reports.push(report);
+                match self.start(&start, descriptors) {
+                    Ok(pid) => self.report_start(id, pid),
+                    Err(refusal) => self.reports.push(Report::Refused { id, refusal }),
+                }
             }
             Request::Kill { id, signal, group } => self.kill(id, signal, group),
             Request::KillTree { id } => self.kill_tree(id),
@@ -281,6 +284,22 @@ impl Server {
         Ok(pid)
     }
 
+    /// Waits a moment with this report: of a short task the end can go with it, which wakes the
+    /// engine once.
+    fn report_start(&mut self, id: u64, pid: u32) {
+        let due_ms = self.now_ms() + STARTED_MS_MAX;
+        self.reports_due_ms.get_or_insert(due_ms);
+        self.reports.push(Report::Started { id, pid });
+    }
+
+    fn are_reports_due(&self) -> bool {
+        let may_wait = |report: &Report| matches!(report, Report::Started { .. });
+        let is_late = self
+            .reports_due_ms
+            .is_some_and(|due_ms| due_ms <= self.now_ms());
+        is_late || !self.reports.iter().all(may_wait)
+    }
+
     /// Whether the process has just ended does not matter: it is not collected, so its number,
     /// and that of its group, are still its own.
     fn kill(&mut self, id: u64, signal: i32, group: bool) {
@@ -308,13 +327,9 @@ impl Server {
     }
 
     fn send_reports(&mut self) -> io::Result<Next> {
-        let mut rest = self.reports.as_slice();
-        while !rest.is_empty() {
-            let count = batch(rest);
-            self.outgoing.push_back(Frame::encode(&rest[..count])?);
-            rest = &rest[count..];
+        if self.are_reports_due() {
+            self.encode_reports()?;
         }
-        self.reports.clear();
         while let Some(frame) = self.outgoing.front() {
             match frame.send(self.socket.as_fd(), &[]) {
                 Ok(true) => drop(self.outgoing.pop_front()),
@@ -324,6 +339,18 @@ impl Server {
             }
         }
         Ok(Next::Round)
+    }
+
+    fn encode_reports(&mut self) -> io::Result<()> {
+        let mut rest = self.reports.as_slice();
+        while !rest.is_empty() {
+            let count = batch(rest);
+            self.outgoing.push_back(Frame::encode(&rest[..count])?);
+            rest = &rest[count..];
+        }
+        self.reports.clear();
+        self.reports_due_ms = None;
+        Ok(())
     }
 
     /// Kills every child, and every child that comes by adoption, until there is none.

@@ -72,6 +72,7 @@ impl Scratch {
         let mut names = self.names.lock().expect("nobody panics with the names");
         let of_attempt = names.entry((task, attempt)).or_default();
         if !of_attempt.contains(&name) {
+            self.spares.forget(&self.directory, &name);
             of_attempt.push(name);
         }
         Ok(path)
@@ -283,8 +284,17 @@ impl Scratch {
 
     /// The bytes of a file that a task has written, if they are fewer than `below`.
     pub fn short(&self, path: &Path, below: u64) -> Option<Bytes> {
-        let length = self.length(path).filter(|length| *length < below)?;
-        let bytes = std::fs::read(path).ok()?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+        let found = rustix::fs::fstat(&file).ok()?;
+        let length = u64::try_from(found.st_size).ok()?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile || length >= below {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(length).ok()?);
+        if length > 0 {
+            file.take(below).read_to_end(&mut bytes).ok()?;
+        }
         (bytes.len() as u64 == length).then(|| bytes.into())
     }
 
@@ -299,7 +309,8 @@ impl Scratch {
         Some(bytes)
     }
 
-    /// Removes what this attempt left at the paths it was given.
+    /// Removes what this attempt left at the paths it was given. Short files may stay for others;
+    /// nothing is there when the path is asked for again.
     pub fn clear(&self, task: u128, attempt: u32) -> Result<(), StoreError> {
         let names = self
             .names

@@ -1,4 +1,4 @@
-//! Empty files that wait for their next task.
+//! Short files that wait for their next task.
 //!
 //! Most commands print little, so their files come and go. Some file systems look long for the
 //! inode of a new file when many were freed in the last minute: ext4 passes over each of these. A
@@ -7,7 +7,8 @@
 
 use std::sync::Mutex;
 
-use rustix::fs::{FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
 
 use crate::directory::Directory;
 use crate::lease::is_alone;
@@ -16,58 +17,59 @@ use crate::lease::is_alone;
 const SPARES_MAX: usize = 64;
 
 /// Bytes of a file that is kept, at most: more are freed better when it goes.
-const BYTES_MAX: i64 = 64 << 10;
+const BYTES_MAX: i64 = 16 << 10;
 
 /// A mode that a program gives a file for its own user; whoever may read it does not matter.
 const OWN: u32 = 0o600;
 const OWN_OR_RUN: u32 = 0o7711;
 
-/// The files of a folder that wait.
+/// The files of a folder that wait, by the names that they had.
 #[derive(Debug, Default)]
-pub(crate) struct Spares(Mutex<State>);
-
-#[derive(Debug, Default)]
-struct State {
-    names: Vec<String>,
-    made: u64,
-}
+pub(crate) struct Spares(Mutex<Vec<String>>);
 
 impl Spares {
-    /// Keeps a file instead of removing it, under another name. False if it is none that could be
-    /// used again: then nothing was done.
+    /// Keeps a file instead of removing it. False if it is none that could be used again: then
+    /// nothing was done.
     pub(crate) fn keep(&self, directory: &Directory, name: &str) -> bool {
-        let mut state = self.0.lock().expect("nobody panics with the names");
-        if state.names.len() >= SPARES_MAX || !empty(directory, name).unwrap_or(false) {
-            return false;
-        }
-        let spare = format!("spare-{}", state.made);
-        state.made += 1;
-        let is_kept = moved(directory, name, &spare);
+        let mut names = self.0.lock().expect("nobody panics with the names");
+        let found = || rustix::fs::statat(directory.handle(), name, AtFlags::SYMLINK_NOFOLLOW);
+        let is_kept = names.len() < SPARES_MAX && found().is_ok_and(|found| is_usual(&found));
         if is_kept {
-            state.names.push(spare);
+            names.push(name.to_owned());
         }
         is_kept
     }
 
+    /// Removes a file that waits under that name, if there is one.
+    pub(crate) fn forget(&self, directory: &Directory, name: &str) {
+        let mut names = self.0.lock().expect("nobody panics with the names");
+        if let Some(at) = names.iter().position(|spare| spare == name) {
+            names.swap_remove(at);
+            // What cannot be removed now goes with the run's folder.
+            let _ = directory.remove_all(name);
+        }
+    }
+
     /// Puts a file that waits where nothing is; without one nothing is put there.
     pub(crate) fn put(&self, directory: &Directory, name: &str) {
-        let mut state = self.0.lock().expect("nobody panics with the names");
-        let Some(spare) = state.names.pop() else {
+        let mut names = self.0.lock().expect("nobody panics with the names");
+        let Some(spare) = names.pop() else {
             return;
         };
-        // Whoever was about to open the file by its former name has done so by now.
-        if !empty(directory, &spare).unwrap_or(false) {
+        match moved(directory, &spare, name) {
+            // Whoever was about to open the file by its former name has done so by now.
+            Ok(()) if empty(directory, name).unwrap_or(false) => {}
+            Err(Errno::EXIST) => names.push(spare),
             // What cannot be removed now goes with the run's folder.
-            let _ = directory.remove_all(&spare);
-        } else if !moved(directory, &spare, name) {
-            state.names.push(spare);
+            Ok(()) => drop(directory.remove_all(name)),
+            Err(_) => drop(directory.remove_all(&spare)),
         }
     }
 }
 
-fn moved(directory: &Directory, from: &str, to: &str) -> bool {
+fn moved(directory: &Directory, from: &str, to: &str) -> rustix::io::Result<()> {
     let handle = directory.handle();
-    rustix::fs::renameat_with(handle, from, handle, to, RenameFlags::NOREPLACE).is_ok()
+    rustix::fs::renameat_with(handle, from, handle, to, RenameFlags::NOREPLACE)
 }
 
 /// Empties a file that has one name, and that nobody else has open. False if it is no such file.
@@ -94,6 +96,7 @@ fn is_usual(found: &Stat) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs::{self, File, Permissions};
+    use std::io::{Seek, SeekFrom};
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     use super::*;
@@ -142,6 +145,8 @@ mod tests {
         let place = Place::new();
         place.write("probe", "");
         let has = place.keeps("probe");
+        place.put("next");
+        let has = has && place.inode("next").is_some();
         if !has {
             eprintln!("skipped: the file system of temporary files gives no leases");
         }
@@ -156,8 +161,8 @@ mod tests {
         let place = Place::new();
         let inode = place.write("first", "text");
         assert!(place.keeps("first"));
-        assert_eq!(place.inode("first"), None);
         place.put("second");
+        assert_eq!(place.inode("first"), None);
         assert_eq!(place.inode("second"), Some(inode));
         assert_eq!(fs::read(place.folder.path().join("second")).unwrap(), b"");
         place.put("third");
@@ -167,14 +172,34 @@ mod tests {
     #[test]
     fn file_that_somebody_has_open_is_not_used_again() {
         let place = Place::new();
-        place.write("written", "text");
         let path = place.folder.path().join("written");
-        for open in [File::open(&path), File::options().append(true).open(&path)] {
-            let open = open.unwrap();
-            assert!(!place.keeps("written"));
-            drop(open);
+        for options in [File::options().read(true), File::options().append(true)] {
+            place.write("written", "text");
+            let mut open = options.open(&path).unwrap();
+            assert!(place.keeps("written"));
+            place.put("next");
+            assert_eq!((place.inode("written"), place.inode("next")), (None, None));
+            let length = open.seek(SeekFrom::End(0));
+            assert_eq!(
+                length.unwrap(),
+                4,
+                "a file that somebody has open was emptied"
+            );
         }
-        assert_eq!(fs::read(&path).unwrap(), b"text");
+    }
+
+    #[test]
+    fn file_that_is_made_under_the_name_of_a_waiting_one_stays() {
+        let place = Place::new();
+        place.write("again", "text");
+        assert!(place.keeps("again"));
+        place.spares.forget(&place.directory, "again");
+        let inode = place.write("again", "more");
+        place.put("next");
+        assert_eq!(
+            (place.inode("again"), place.inode("next")),
+            (Some(inode), None)
+        );
     }
 
     /// A process that opened the file while it was being kept had to wait for that, and wrote into
@@ -190,11 +215,11 @@ mod tests {
             place.write(name, "text");
             assert!(place.keeps(name));
         }
-        let late = File::options().append(true).open(path("spare-1")).unwrap();
-        fs::write(path("spare-0"), "late").unwrap();
+        let late = File::options().append(true).open(path("second")).unwrap();
+        fs::write(path("first"), "late").unwrap();
         place.put("next");
         assert_eq!(place.inode("next"), None);
-        assert_eq!(place.inode("spare-1"), None);
+        assert_eq!(place.inode("second"), None);
         drop(late);
         place.put("next");
         assert_eq!(fs::read(path("next")).unwrap(), b"");
@@ -208,7 +233,9 @@ mod tests {
         let file = File::options().read(true).write(true).open(&path).unwrap();
         let map = memmap2::MmapOptions::new().map_raw(&file).unwrap();
         drop(file);
-        assert!(!place.keeps("mapped"));
+        assert!(place.keeps("mapped"));
+        place.put("next");
+        assert_eq!(place.inode("next"), None);
         drop(map);
     }
 

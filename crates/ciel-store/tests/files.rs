@@ -84,6 +84,7 @@ fn scratch_is_cleared_for_one_attempt_only() {
     fs::write(&first, "failed").unwrap();
     fs::write(&second, "well").unwrap();
     run.scratch().clear(1, 0).unwrap();
+    assert_eq!(run.scratch().path(1, 0, "stdout").unwrap(), first);
     assert_eq!((first.exists(), second.exists()), (false, true));
     assert_eq!(
         run.scratch().path(1, 0, "../x").unwrap_err().code(),

@@ -8,6 +8,7 @@ executors.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ _INPUT = "in."
 # The code of a command is its text, for which no version can stand.
 _OPTIONS = frozenset(OptionNames.__annotations__) - {"version", "stream"}
 _SURROUNDINGS = frozenset({"shell", "conda", "container", "tools"})
+_SIMPLE = frozenset({bool, int, float, str, type(None)})
 _ARGUMENTS = frozenset({"stdin", "stdout", "env", "cwd", "outputs", "options"}) | _SURROUNDINGS
 
 
@@ -160,8 +162,7 @@ def spawn_command(
     changes = {word: words[word] for word in words if word in others}
     names = _outputs_of(named, inputs, outputs)
     _check_options(changes, used)
-    asked = (options if options is not None else Options()).changed(**changes)
-    asked = asked.changed(live=True) if live else asked
+    asked = _asked(options, {**changes, "live": True} if live else changes)
     if asked.version is not None:
         raise CielError(
             "version stands for the code of a function; the code of a command is its text",
@@ -190,6 +191,19 @@ def spawn_command(
     made = strand.spawn_executor("shell", arguments, max(len(names), 1), asked, label)
     strand.note(made)
     return made[0] if outputs is None else dict(zip(names, made, strict=True))
+
+
+def _asked(options: Options | None, changes: Mapping[str, Any]) -> Options:
+    """The options with what the call changes; those of many calls alike are made once."""
+    if options is None and all(type(value) in _SIMPLE for value in changes.values()):
+        return _simple_options(**changes)
+    return (options if options is not None else Options()).changed(**changes)
+
+
+# By type, too: 1 is no truth, though it equals one.
+@functools.lru_cache(maxsize=256, typed=True)
+def _simple_options(**changes: Any) -> Options:
+    return Options().changed(**changes)
 
 
 def _surroundings(given: Mapping[str, Any]) -> dict[str, Any]:

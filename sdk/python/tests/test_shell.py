@@ -28,6 +28,17 @@ def test_future_stands_for_the_path_of_its_file(session: ciel.Session) -> None:
     assert session.sh("sort {source} > {out}", source=source).result() == b"a\nb\n"
 
 
+def test_options_of_equal_calls_are_those_of_each(session: ciel.Session) -> None:
+    many = [session.sh("echo $$", pure=False, retries=1) for _ in range(2)]
+    assert many[0].result() != many[1].result()
+    with pytest.raises(TypeError):
+        session.sh("true", pure=0)
+    with pytest.raises(TypeError):
+        session.sh("true", pure=False, retries=True)
+    with pytest.raises(ValueError, match="keep=True and pure=False"):
+        session.sh("true", pure=False, keep=True)
+
+
 def test_named_outputs_come_in_a_dictionary(session: ciel.Session) -> None:
     made = session.sh("echo l > {out.left}; echo r > {out.right}", outputs=["left", "right"])
     assert isinstance(made, dict)

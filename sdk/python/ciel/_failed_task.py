@@ -7,6 +7,7 @@ nor how tasks run. Read next: `replay.py`, which reads it.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -57,7 +58,7 @@ def keep(
     _kept += 1
     name = os.path.join(folder, label.replace("/", "_"))
     try:
-        os.makedirs(folder, exist_ok=True)
+        make_in_run(folder)
         linked = [_linked(known, f"{name}.{place}") for place, known in enumerate(inputs)]
         job, here = os.environ.get("CIEL_JOB", ""), os.getcwd()
         evidence = FailedTask(label, payload, linked, position, cores, sys.path, here, job)
@@ -66,6 +67,16 @@ def keep(
         os.replace(f"{name}.part", name)
     except OSError:  # for example a full disk; the failure itself is reported anyway
         pass
+
+
+def make_in_run(folder: str) -> None:
+    """Makes a folder in that of the run, unless it is there.
+
+    Raises OSError also if that of the run is gone: a state folder of which somebody has removed the
+    rest is none, and the next run would refuse it.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder)
 
 
 def load(path: str) -> FailedTask:

@@ -123,8 +123,9 @@ def map(  # noqa: A001
 
     Takes a task, or anything that can be called, as `Session.submit` does. Lazy: at most `window`
     calls are spawned and not yielded, so the iterables may be endless. Raises the exception of a
-    failed call when its value is due, ValueError for `window` below 1, TypeError for one that is no
-    whole number, for what cannot be called, and without iterables.
+    failed call when its value is due, and that of an iterable behind the values before it;
+    ValueError for `window` below 1, TypeError for one that is no whole number, for what cannot be
+    called, and without iterables.
     """
     if not isinstance(window, int) or isinstance(window, bool):
         raise TypeError(f"window is a number of calls, not {window!r}")
@@ -136,7 +137,8 @@ def map(  # noqa: A001
     each = call_of(function, (), {}, frame.f_code.co_filename, frame.f_lineno)
     loop = FlatLoop(each, len(iterables), window)
     ahead = loop.ahead
-    for items in zip(*iterables, strict=False):
+    failures: list[Exception] = []
+    for items in _until_failure(zip(*iterables, strict=False), failures):
         value = step(ahead, items)
         if value is SPAWN:
             value = loop.spawn(items)
@@ -147,6 +149,16 @@ def map(  # noqa: A001
     ahead.close()
     while (value := loop.due(step(ahead))) is not MORE:
         yield value
+    if failures:
+        raise failures.pop()
+
+
+def _until_failure(given: Iterable[T], failures: list[Exception]) -> Iterator[T]:
+    """What is given before an exception, which is put into `failures`."""
+    try:
+        yield from given
+    except Exception as error:  # raised when it is due: `map` is ahead of its reader
+        failures.append(error)
 
 
 class Scope:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ciel import _nondeterminism
 from ciel._defaults import copied_defaults
 from ciel._errors import CielWarning
-from ciel._failed_task import FOLDER
+from ciel._failed_task import FOLDER, make_in_run
 from ciel._sources import source_of
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _is_first(code: bytes) -> bool:
         return True
     folder = os.path.join(os.path.dirname(failed), MARKS)
     try:
-        os.makedirs(folder, exist_ok=True)
+        make_in_run(folder)
         os.close(os.open(os.path.join(folder, code.hex()), os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         return False

@@ -194,3 +194,59 @@ def test_failure_of_a_call_that_ran_ahead_has_its_name_and_its_frames(
     assert "ValueError: nine hundred" in ended.talk and "bad@" in ended.talk
     assert "in bad" in ended.talk and "in loop" in ended.talk
     assert "in _run" not in ended.talk and "in _ask" not in ended.talk
+
+
+BROKEN = """
+import ciel
+
+@ciel.task
+def plain(x):
+    return x * x
+
+@ciel.task
+def says(x):
+    print("x is", x)
+    return x
+
+@ciel.task
+def fails(x):
+    return 1 // (5 - x)
+
+def broken(count):
+    yield from range(count)
+    raise LookupError("no more")
+
+def main():
+    for task in (plain, says, fails):
+        for count in (0, 3, 300):
+            values = ciel.map(task, broken(count))
+            got = []
+            try:
+                for value in values:
+                    got.append(value)
+            except (LookupError, ZeroDivisionError) as error:
+                kind, rest = type(error).__name__, next(values, "end")
+                print(task.__name__, count, len(got), sum(got), kind, rest)
+"""
+
+
+@pytest.mark.parametrize("options", [("--serial",), ("-j1",), ("-j2",)])
+def test_values_before_the_exception_of_an_iterable_are_given(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """`ciel.map` raised the exception of an iterable when it came to it, a window ahead of its
+    reader: the values of all calls in that window were lost, and the failure of one of them."""
+    ended = jobs.run(tmp_path, BROKEN, options=options)
+    assert ended.status == 0, ended.talk
+    shown = [line for line in ended.lines if not line.startswith("x is")]
+    assert shown == [
+        "plain 0 0 0 LookupError end",
+        "plain 3 3 5 LookupError end",
+        "plain 300 300 8955050 LookupError end",
+        "says 0 0 0 LookupError end",
+        "says 3 3 3 LookupError end",
+        "says 300 300 44850 LookupError end",
+        "fails 0 0 0 LookupError end",
+        "fails 3 3 0 LookupError end",
+        "fails 300 5 1 ZeroDivisionError end",
+    ]

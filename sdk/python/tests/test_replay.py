@@ -182,6 +182,43 @@ def test_task_that_cannot_be_run_again_is_told(folder: Path, task: str, words: s
     assert words in ended.talk and "hint:" in ended.talk
 
 
+ROBBED = """
+import ciel
+
+@ciel.task
+def robbed(gate):
+    print("ready")
+    if gate:
+        open(gate).close()
+    raise ValueError("gone")
+
+def main(gate=""):
+    try:
+        robbed.spawn(gate).result()
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_state_folder_that_is_gone_is_not_half_made_for_a_failed_task(tmp_path: Path) -> None:
+    """The worker made the folder for failed tasks with all above it, in a state folder that had
+    been removed: the next run refused that as no state folder, until it was removed once more."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    job = jobs.write(tmp_path, ROBBED)
+    live = jobs.start(job, str(gate))
+    assert live.stdout is not None and live.stdout.readline() == b"ready\n"
+    os.rename(tmp_path / "state", tmp_path / "removed")
+    opened = os.open(gate, os.O_RDWR)
+    try:
+        jobs.end_of(live)
+    finally:
+        os.close(opened)
+    ended = jobs.end_of(jobs.start(job))
+    assert ended.status == 0, ended.talk
+    assert ended.lines == ["ready", "gone"]
+
+
 def test_file_that_keeps_no_task_is_told(tmp_path: Path) -> None:
     wrong = jobs.write(tmp_path, "no pickle", "wrong")
     for file in (wrong, tmp_path / "nowhere"):

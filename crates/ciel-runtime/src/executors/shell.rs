@@ -460,6 +460,28 @@ mod tests {
         }
     }
 
+    /// `$(({n} * 2))` became `$(("${ciel_0}" * 2))`, which dash takes for an error in arithmetic.
+    #[test]
+    fn placeholder_in_arithmetic_has_no_quotes() {
+        let cases = [
+            ("$(({x}*2)) {x}", "$((${0}*2)) \"${1}\""),
+            ("$(((1+{x})<<{x})) {x}", "$(((1+${0})<<${1})) \"${2}\""),
+            ("\"$(({x}))\" {x}", "\"$((${0}))\" \"${1}\""),
+            ("$(($(wc {x})+1))", "$(($(wc \"${0}\")+1))"),
+            ("$((cat {x}) | wc {x})", "$((cat \"${0}\") | wc \"${1}\")"),
+            ("$(({x}", "$((\"${0}\""),
+            ("'$(('; echo {x}))", "'$(('; echo \"${0}\"))"),
+        ];
+        for (command, expected) in cases {
+            let (script, _) = plan(command, json!({"x": 3}), &[])
+                .unwrap_or_else(|refused| panic!("{command}: {refused:?}"));
+            let expected = (0..3).fold(expected.to_string(), |text, at| {
+                text.replace(&format!("${{{at}}}"), &format!("${{ciel_{at}}}"))
+            });
+            assert_eq!(script, expected);
+        }
+    }
+
     #[test]
     fn braces_of_the_shell_stay() {
         let (script, _) = plan("echo ${HOME} {1,2} {{x}} | awk '{ print }'", json!({}), &[])

@@ -20,6 +20,8 @@ enum Quotes {
     None,
     Single,
     Double,
+    /// Arithmetic, with that many parentheses open in it: quotes would be part of its text.
+    Arithmetic(usize),
     /// A here-document.
     Document,
     /// A here-document in which the shell replaces nothing.
@@ -129,6 +131,10 @@ impl<'a> Template<'a> {
     fn piece(&mut self, c: char, rest: &str) -> Result<(usize, String), Refused> {
         let is_plain = matches!(self.quotes, Quotes::Single | Quotes::PlainDocument);
         Ok(match c {
+            '$' if self.quotes == Quotes::None && begins_arithmetic(rest) => {
+                self.quotes = Quotes::Arithmetic(0);
+                (3, "$((".to_string())
+            }
             '$' if rest[1..].starts_with('{') => (2, self.opened("${", Brace::Single)),
             '{' if rest[1..].starts_with('{') => (2, self.opened("{", Brace::Doubled)),
             '{' => match self.placeholder(rest)? {
@@ -202,6 +208,9 @@ impl<'a> Template<'a> {
             (Quotes::None, '\'') => Quotes::Single,
             (Quotes::None, '"') => Quotes::Double,
             (Quotes::Single, '\'') | (Quotes::Double, '"') => Quotes::None,
+            (Quotes::Arithmetic(open), '(') => Quotes::Arithmetic(open + 1),
+            (Quotes::Arithmetic(0), ')') => Quotes::None,
+            (Quotes::Arithmetic(open), ')') => Quotes::Arithmetic(open - 1),
             (quotes, _) => quotes,
         };
         c.to_string()
@@ -222,7 +231,7 @@ impl<'a> Template<'a> {
             return Ok(None);
         }
         match self.quotes {
-            Quotes::None | Quotes::Double | Quotes::Document => {}
+            Quotes::None | Quotes::Double | Quotes::Arithmetic(_) | Quotes::Document => {}
             Quotes::Single => {
                 return Err(Refused::new(format!("{{{name}}} is inside single quotes"))
                     .hint("remove the quotes: Ciel quotes it"));
@@ -343,6 +352,27 @@ fn elements(value: &Value) -> &[Value] {
     value
         .as_array()
         .map_or(std::slice::from_ref(value), Vec::as_slice)
+}
+
+/// Whether `$((…))` stands at the start of `rest`, and in it neither quotes nor commands, whose
+/// placeholders need quotes of their own. `$((a) | b)` is a command.
+fn begins_arithmetic(rest: &str) -> bool {
+    let Some(inside) = rest.strip_prefix("$((") else {
+        return false;
+    };
+    let (mut open, mut before) = (0, ' ');
+    for (at, c) in inside.char_indices() {
+        match c {
+            '\'' | '"' | '`' | '\\' => return false,
+            '(' if before == '$' => return false,
+            '(' => open += 1,
+            ')' if open == 0 => return inside[at + 1..].starts_with(')'),
+            ')' => open -= 1,
+            _ => {}
+        }
+        before = c;
+    }
+    false
 }
 
 /// Whether a placeholder may have that name.

@@ -200,7 +200,7 @@ def _asked(options: Options | None, changes: Mapping[str, Any]) -> Options:
     return (options if options is not None else Options()).changed(**changes)
 
 
-# By type, too: 1 is no truth, though it equals one.
+# By type, too: True equals 1, and is another value of an option.
 @functools.lru_cache(maxsize=256, typed=True)
 def _simple_options(**changes: Any) -> Options:
     return Options().changed(**changes)

@@ -19,7 +19,7 @@ pub struct Parts {
     /// Of all code that the task may reach, if it reaches any.
     pub code: Option<Digest>,
     /// That code piece by piece, to name the one that differs; may be empty.
-    pub pieces: Vec<FunctionCode>,
+    pub pieces: Arc<[FunctionCode]>,
     /// Of the whole payload.
     pub payload: Digest,
     /// Arguments in the payload by name, to name the one that differs; may be empty.

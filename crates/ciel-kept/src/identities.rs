@@ -10,10 +10,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ciel_model::{Digest, FileRead};
+use ciel_model::{Digest, FileRead, FunctionCode};
 use serde::{Deserialize, Serialize};
 
 use crate::entry::Parts;
+use crate::in_row::appended;
 use crate::limits::IDENTITIES_BYTES_MAX;
 
 /// One record of the file.
@@ -58,6 +59,9 @@ pub struct GaveTask {
     pub is_taken: bool,
 }
 
+/// The number of [`IdentityNote::Given`] in the encoding.
+const GIVEN: u32 = 0;
+
 /// Bytes of the length before each record.
 const LENGTH_BYTES: usize = 4;
 
@@ -74,6 +78,8 @@ pub struct IdentityWriter {
     is_full: bool,
     /// Codes whose pieces are in the file.
     codes: HashSet<Digest>,
+    /// That of the latest task: most tasks are like the one before.
+    latest_code: Option<Digest>,
 }
 
 impl IdentityWriter {
@@ -86,31 +92,45 @@ impl IdentityWriter {
             bytes,
             is_full: false,
             codes: HashSet::new(),
+            latest_code: None,
         }
     }
 
     /// A task is given this.
-    pub fn given(&mut self, name: u128, what: Arc<str>, parts: &Parts, is_marked: bool) {
+    pub fn given(&mut self, name: u128, what: &str, parts: &Parts, is_marked: bool) {
         if self.is_full {
             return;
         }
-        let is_known = parts.code.is_some_and(|code| !self.codes.insert(code));
-        let parts = Parts {
-            pieces: match is_known {
-                true => Vec::new(),
-                false => parts.pieces.clone(),
-            },
-            executor: parts.executor.clone(),
-            arguments: parts.arguments.clone(),
-            inputs: parts.inputs.clone(),
-            ..*parts
+        let pieces: &[FunctionCode] = match self.is_known(parts.code) {
+            true => &[],
+            false => &parts.pieces,
         };
-        self.add(&IdentityNote::Given(GivenTask {
-            name,
-            what,
-            parts,
-            is_marked,
-        }));
+        let Parts {
+            executor,
+            surroundings,
+            code,
+            payload,
+            arguments,
+            inputs,
+            outputs,
+            pieces: _,
+        } = parts;
+        // The bytes of a note, which has all of that: a structure is encoded as its fields.
+        let code = (executor, surroundings, code, pieces);
+        let parts = (code, payload, arguments, inputs, outputs);
+        self.append(&(GIVEN, name, what, parts, is_marked));
+    }
+
+    /// Whether the file has the pieces of that code, as it will have from now on.
+    fn is_known(&mut self, code: Option<Digest>) -> bool {
+        let Some(code) = code else {
+            return false;
+        };
+        if self.latest_code == Some(code) {
+            return true;
+        }
+        self.latest_code = Some(code);
+        !self.codes.insert(code)
     }
 
     /// Whether no record is added any more: the file has reached its bound.
@@ -121,14 +141,18 @@ impl IdentityWriter {
     /// Adds a record, which reaches the file with [`IdentityWriter::flush`]. One that is beyond the
     /// bound of the file is left out, and so are all that follow if the file is nearly full.
     pub fn add(&mut self, note: &IdentityNote) {
+        self.append(note);
+    }
+
+    /// The same for what is encoded as a note is.
+    fn append(&mut self, note: &impl Serialize) {
         if self.is_full {
             return;
         }
         let start = self.gathered.len();
         let mut gathered = std::mem::take(&mut self.gathered);
         gathered.extend_from_slice(&[0; LENGTH_BYTES]);
-        let encoded = postcard::to_extend(note, gathered);
-        self.gathered = encoded.expect("a record in memory can be encoded");
+        self.gathered = appended(gathered, note);
         let record = &self.gathered[start + LENGTH_BYTES..];
         let length = u32::try_from(record.len()).unwrap_or(u32::MAX);
         if self.bytes + u64::from(length) > IDENTITIES_BYTES_MAX {
@@ -235,4 +259,57 @@ fn notes(mut bytes: &[u8]) -> impl Iterator<Item = IdentityNote> {
         bytes = &rest[record.len()..];
         postcard::from_bytes(record).ok()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use ciel_model::{Form, Site};
+
+    use super::*;
+    use crate::entry::Input;
+
+    fn parts(code: u128) -> Parts {
+        let piece = FunctionCode {
+            name: "f".into(),
+            place: Site {
+                file: "job.py".into(),
+                line: 3,
+            },
+            digest: Digest(code),
+        };
+        Parts {
+            executor: "python".into(),
+            surroundings: Digest(8),
+            code: Some(Digest(code)),
+            pieces: [piece].into(),
+            payload: Digest(u128::MAX),
+            arguments: vec![("argument".into(), Digest(4))],
+            inputs: vec![Input {
+                name: "1".into(),
+                digest: Digest(5),
+                form: Form::Text,
+            }],
+            outputs: 2,
+        }
+    }
+
+    #[test]
+    fn what_tasks_are_given_has_the_bytes_of_notes_with_each_code_once() {
+        let mut given = IdentityWriter::new(PathBuf::new());
+        let mut noted = IdentityWriter::new(PathBuf::new());
+        for (name, code, is_first) in [(1, 1, true), (2, 1, false), (3, 2, true), (4, 1, false)] {
+            let mut parts = parts(code);
+            given.given(name, "f", &parts, code == 2);
+            if !is_first {
+                parts.pieces = Arc::default();
+            }
+            noted.add(&IdentityNote::Given(GivenTask {
+                name,
+                what: "f".into(),
+                parts,
+                is_marked: code == 2,
+            }));
+        }
+        assert_eq!(given.gathered, noted.gathered);
+    }
 }

@@ -13,6 +13,7 @@ mod eviction;
 mod files;
 mod holdings;
 pub mod identities;
+mod in_row;
 pub mod limits;
 mod objects;
 mod pending;

@@ -15,12 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::entry::Entry;
 use crate::error::KeptError;
+use crate::in_row::{InRow, appended};
 use crate::limits::{
     PENDING_BYTES_AT_ONCE, PENDING_BYTES_MAX, PENDING_ENTRIES_MAX, PENDING_ENTRIES_MIN,
 };
 use crate::schema::blob;
 use crate::store::{Ended, KeptResults};
-use crate::writing::{Writing, encoded_behind};
+use crate::writing::Writing;
 
 /// What a run says of its tasks, in the order in which it counts.
 #[derive(Debug, Default)]
@@ -191,9 +192,10 @@ impl Notes {
                 .collect(),
             taken: self.taken.clone(),
         };
-        let row = postcard::to_extend(&head, row).expect("digests in memory can be encoded");
+        let row = appended(row, &head);
+        let mut in_row = InRow::default();
         let entries = self.kept.iter();
-        entries.fold(row, |row, (entry, _)| encoded_behind(row, entry))
+        entries.fold(row, |row, (entry, _)| in_row.append(row, entry))
     }
 }
 

@@ -13,6 +13,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use crate::entry::{Entry, Parts};
 use crate::error::KeptError;
 use crate::holdings::{release, remove_unheld};
+use crate::in_row::appended;
 use crate::objects::Objects;
 use crate::schema::blob;
 
@@ -149,12 +150,7 @@ fn begun(change: &Transaction<'_>) -> Result<Option<BTreeSet<Vec<u8>>>, KeptErro
 
 /// The body of an entry.
 pub(crate) fn encoded(entry: &Entry) -> Vec<u8> {
-    encoded_behind(Vec::with_capacity(USUAL_BYTES), entry)
-}
-
-/// These bytes, and behind them the body of an entry.
-pub(crate) fn encoded_behind(bytes: Vec<u8>, entry: &Entry) -> Vec<u8> {
-    postcard::to_extend(entry, bytes).expect("an entry in memory can be encoded")
+    appended(Vec::with_capacity(USUAL_BYTES), entry)
 }
 
 /// The parts at the beginning of a body, and their bytes; none if it is damaged.

@@ -19,7 +19,7 @@ fn parts(number: u128) -> Parts {
         executor: "python".into(),
         surroundings: Digest(0),
         code: Some(Digest(1)),
-        pieces: Vec::new(),
+        pieces: Default::default(),
         payload: Digest(number),
         arguments: vec![("n".into(), Digest(number))],
         inputs: Vec::new(),

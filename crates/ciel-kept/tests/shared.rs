@@ -20,7 +20,7 @@ fn entry(number: u128, form: Form) -> Entry {
         executor: "shell".into(),
         surroundings: Digest(0),
         code: None,
-        pieces: Vec::new(),
+        pieces: Default::default(),
         payload: Digest(number),
         arguments: Vec::new(),
         inputs: Vec::new(),

@@ -26,7 +26,7 @@ fn parts(number: u128) -> Parts {
         executor: "shell".into(),
         surroundings: Digest(0),
         code: Reached::of(vec![function("f", 3, 1)]).digest(),
-        pieces: vec![function("f", 3, 1)],
+        pieces: [function("f", 3, 1)].into(),
         payload: Digest(number),
         arguments: vec![("command".into(), Digest(number)), ("n".into(), Digest(0))],
         inputs: vec![Input {
@@ -129,7 +129,7 @@ fn what_is_kept_is_found_by_another_process_with_its_object() {
 fn place_of_a_function_is_no_part_of_the_key_and_its_code_is() {
     let with = |pieces: Vec<FunctionCode>| Parts {
         code: Reached::of(pieces.clone()).digest(),
-        pieces,
+        pieces: pieces.into(),
         ..parts(1)
     };
     assert_eq!(with(vec![function("f", 90, 1)]).key(), parts(1).key());
@@ -144,7 +144,7 @@ fn miss_names_what_changed_since_the_last_result_at_the_same_position() {
     let pieces = vec![function("f", 3, 1), function("g", 9, 4)];
     let recoded = Parts {
         code: Reached::of(pieces.clone()).digest(),
-        pieces,
+        pieces: pieces.into(),
         ..parts(1)
     };
     let mut refilled = parts(1);
@@ -200,7 +200,7 @@ fn miss_without_known_pieces_names_the_function_and_no_line() {
     kept.keep(&[small(1)], 100).unwrap();
     let recoded = Parts {
         code: Reached::of(vec![function("f", 3, 7)]).digest(),
-        pieces: Vec::new(),
+        pieces: Default::default(),
         ..parts(1)
     };
     let found = kept.find(&[recoded], Digest(1), 100).unwrap();

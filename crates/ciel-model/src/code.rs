@@ -80,7 +80,7 @@ pub struct Reached(Option<Arc<All>>);
 
 struct All {
     digest: Digest,
-    pieces: Vec<FunctionCode>,
+    pieces: Arc<[FunctionCode]>,
 }
 
 /// As it is written.
@@ -118,12 +118,13 @@ impl Reached {
             hasher.update(&piece.digest.0.to_be_bytes());
         }
         let digest = hasher.finish();
+        let pieces = pieces.into();
         Reached(Some(Arc::new(All { digest, pieces })))
     }
 
     /// Code that is known by what stands for it alone.
     pub fn of_digest(digest: Digest) -> Reached {
-        let pieces = Vec::new();
+        let pieces = Arc::default();
         Reached(Some(Arc::new(All { digest, pieces })))
     }
 
@@ -135,6 +136,12 @@ impl Reached {
     /// The pieces, the called function first, as far as this process knows them.
     pub fn pieces(&self) -> &[FunctionCode] {
         self.0.as_ref().map_or(&[], |all| &all.pieces)
+    }
+
+    /// The same, as all tasks that reach this code share them.
+    pub fn shared_pieces(&self) -> Arc<[FunctionCode]> {
+        let all = self.0.as_ref();
+        all.map_or_else(Arc::default, |all| all.pieces.clone())
     }
 
     /// The first piece of `now` that is not here with the same name and digest; if there is none,

@@ -168,7 +168,7 @@ mod tests {
             executor: "shell".into(),
             surroundings: Digest(1),
             code: None,
-            pieces: Vec::new(),
+            pieces: Arc::default(),
             payload: Digest(payload),
             arguments: vec![("command".into(), Digest(payload))],
             inputs: input.into_iter().collect(),

@@ -268,7 +268,7 @@ impl Walk {
         if now.iter().any(|now| now.digest() == before.code) {
             return None;
         }
-        let before = Reached::of(before.pieces.clone());
+        let before = Reached::of(before.pieces.to_vec());
         let changed = now.first().and_then(|now| before.diff(now));
         let piece = changed.unwrap_or(function).clone();
         Some(Fate::Runs(RerunReason::CodeChanged(piece)))

@@ -18,15 +18,14 @@ mod told;
 use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use ciel_engine::ResultQuery;
 use ciel_graph::Event;
-use ciel_kept::{
-    Entry, Found, IdentityWriter, KeptContent, KeptError, KeptOutput, KeptResults, Notes, Parts,
-};
+use ciel_kept::{Entry, Found, IdentityWriter, KeptContent, KeptError, KeptResults, Notes, Parts};
 use ciel_model::{
     Content, Descriptor, Digest, FileRead, Form, FunctionCode, Handle, Label, Name, Reached,
     RerunReason, TaskKey, Value,
@@ -49,7 +48,7 @@ pub(crate) use self::told::{
 use crate::choice::seconds_now;
 use crate::engine::Engine;
 use crate::executors::call::Call;
-use crate::kept::{EndedTask, Request, StagedContent, StagedOutput};
+use crate::kept::{EndedTask, Request};
 use crate::kept_queue;
 use crate::largest::Maker;
 use crate::layout::{IDENTITIES, KEPT};
@@ -98,7 +97,7 @@ struct Keeper<'a> {
     /// What the tasks of this run are given and give.
     identities: IdentityWriter,
     /// Pieces of codes that an earlier process of the run has noted.
-    pieces_before: OnceCell<FxHashMap<Digest, Vec<FunctionCode>>>,
+    pieces_before: OnceCell<FxHashMap<Digest, Arc<[FunctionCode]>>>,
     /// Tasks with children.
     subtrees: Subtrees,
     /// Of these, those that have ended well while others beneath them have not.
@@ -487,7 +486,9 @@ impl Keeper<'_> {
         if !notes.is_empty() {
             self.with_store(|store| store.note(&notes, seconds_now()));
         }
-        for (entry, _) in &notes.kept {
+        let kept = notes.kept.iter().map(|(entry, _)| entry);
+        // Only files of objects have spare names.
+        for entry in kept.filter(|entry| entry.objects().next().is_some()) {
             self.clear(entry.place);
         }
         self.batch.reuse(notes.kept);
@@ -580,21 +581,4 @@ fn value_of(form: &Form, content: Content) -> Value<Handle> {
 
 fn place_of(label: &Label) -> Digest {
     Digest(label.name.0)
-}
-
-/// An output as an entry has it; none if its file cannot be read.
-fn kept_output(output: StagedOutput) -> Option<KeptOutput> {
-    let content = match output.content {
-        StagedContent::Inline(bytes) => KeptContent::Inline(bytes),
-        StagedContent::File {
-            path,
-            length,
-            digest,
-        } => {
-            let digest = digest.or_else(|| KeptResults::digest_of(&path).ok())?;
-            KeptContent::Object { digest, length }
-        }
-    };
-    let form = output.form;
-    Some(KeptOutput { form, content })
 }

@@ -68,14 +68,15 @@ fn entry(number: u128, form: Form, has_object: bool) -> Entry {
             executor: name.clone(),
             surroundings: Digest(0),
             code: Some(Digest(1)),
-            pieces: vec![FunctionCode {
+            pieces: [FunctionCode {
                 name: name.clone(),
                 place: Site {
                     file: name.clone(),
                     line: 1,
                 },
                 digest: Digest(2),
-            }],
+            }]
+            .into(),
             payload: Digest(number),
             arguments: vec![(name.clone(), Digest(4))],
             inputs: vec![Input {

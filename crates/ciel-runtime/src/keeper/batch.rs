@@ -128,7 +128,7 @@ mod tests {
                 executor: "shell".into(),
                 surroundings: Digest(0),
                 code: None,
-                pieces: Vec::new(),
+                pieces: Default::default(),
                 payload: Digest(number),
                 arguments: Vec::new(),
                 inputs: Vec::new(),

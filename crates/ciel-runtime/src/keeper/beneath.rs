@@ -13,8 +13,8 @@ use ciel_model::{Digest, FileRead, FunctionCode, Keeping, Name, RerunReason, Sit
 use super::parts::stamp_of;
 use super::subtrees::{Done, Gave, GivenOutput, Resolved, Subtree};
 use super::told::has_promised;
-use super::{Begun, Given, Keeper, SPARE, kept_output, place_of, spare};
-use crate::kept::{EndedTask, Segment, StagedContent};
+use super::{Begun, Given, Keeper, SPARE, place_of, spare};
+use crate::kept::{EndedTask, Segment, StagedContent, StagedOutput};
 use crate::tools;
 
 impl Keeper<'_> {
@@ -250,4 +250,21 @@ fn gave(ended: &mut EndedTask) -> Gave {
             .collect::<Option<Vec<KeptOutput>>>()
     });
     outputs.flatten().map_or(Gave::Unknown, Gave::Values)
+}
+
+/// An output as an entry has it; none if its file cannot be read.
+fn kept_output(output: StagedOutput) -> Option<KeptOutput> {
+    let content = match output.content {
+        StagedContent::Inline(bytes) => KeptContent::Inline(bytes),
+        StagedContent::File {
+            path,
+            length,
+            digest,
+        } => {
+            let digest = digest.or_else(|| KeptResults::digest_of(&path).ok())?;
+            KeptContent::Object { digest, length }
+        }
+    };
+    let form = output.form;
+    Some(KeptOutput { form, content })
 }

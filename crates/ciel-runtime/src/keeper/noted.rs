@@ -4,6 +4,7 @@
 //! `ciel_kept::identities`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use ciel_engine::ResultQuery;
 use ciel_kept::identities::GaveTask;
@@ -18,13 +19,13 @@ impl Keeper<'_> {
     pub(super) fn note_given(&mut self, parts: &Parts, query: &ResultQuery) {
         let (label, is_marked) = (&query.label, self.is_marked(query));
         self.identities
-            .given(label.name.0, label.what.clone(), parts, is_marked);
+            .given(label.name.0, &label.what, parts, is_marked);
         self.expect_batch();
     }
 
     /// The pieces of a code, as an earlier process of the run has noted them: the run's own records
     /// have its digest alone. None where it has not.
-    pub(super) fn pieces_before(&self, code: Digest) -> Vec<FunctionCode> {
+    pub(super) fn pieces_before(&self, code: Digest) -> Arc<[FunctionCode]> {
         let read = || {
             // What cannot be read is not known.
             let noted = kept_results::identities(self.engine.folder.path()).unwrap_or_default();

@@ -76,7 +76,7 @@ pub(super) fn parts_of(
         executor: descriptor.executor.clone(),
         surroundings,
         code: code.digest(),
-        pieces: code.pieces().to_vec(),
+        pieces: code.shared_pieces(),
         payload: call.payload,
         arguments: call.arguments.clone(),
         inputs: inputs?,

@@ -66,6 +66,9 @@ pub(super) struct Subtree {
     /// None if they cannot be kept.
     pub(super) outputs: Option<Arc<[GivenOutput]>>,
     read: BTreeMap<Arc<str>, FileRead>,
+    /// The code of the task itself.
+    own: Reached,
+    /// That of the tasks beneath it.
     code: BTreeMap<Digest, Reached>,
     /// All of it is harmless, or promised to be.
     pub(super) is_harmless: bool,
@@ -228,8 +231,8 @@ impl Beneath {
     /// Adds what the child of that action has done; false if that is more than can be kept.
     fn add(&mut self, action: u64, child: &Subtree) -> bool {
         self.is_harmful |= !child.is_harmless;
-        for (digest, code) in &child.code {
-            self.code.entry(*digest).or_insert_with(|| code.clone());
+        for (digest, code) in child.codes() {
+            self.code.entry(digest).or_insert_with(|| code.clone());
         }
         if !child.read.is_empty() {
             self.read.insert(action, child.read.clone());
@@ -291,14 +294,22 @@ impl Subtree {
             Gave::Values(outputs) => Some(outputs.iter().enumerate().map(given).collect()),
             Gave::Handed(_) | Gave::Unknown => None,
         };
-        let code = done.code.digest().map(|digest| (digest, done.code.clone()));
         Subtree {
             printed: Vec::new(),
             outputs,
             read: read.map(|file| (file.path.clone(), file.clone())).collect(),
-            code: code.into_iter().collect(),
+            own: done.code.clone(),
+            code: BTreeMap::new(),
             is_harmless: done.is_harmless,
         }
+    }
+
+    /// All code that ran, its own first.
+    fn codes(&self) -> impl Iterator<Item = (Digest, &Reached)> {
+        let own = self.own.digest().map(|digest| (digest, &self.own));
+        let beneath = self.code.iter().map(|(digest, code)| (*digest, code));
+        let is_other = |(digest, _): &(Digest, &Reached)| Some(*digest) != self.own.digest();
+        own.into_iter().chain(beneath.filter(is_other))
     }
 
     /// Files that were read, by path.
@@ -308,7 +319,8 @@ impl Subtree {
 
     /// Pieces of code beneath a task that its own code does not lead to.
     pub(super) fn unnamed_by<'a>(&'a self, own: &'a [FunctionCode]) -> Vec<&'a FunctionCode> {
-        let others = self.code.values().filter(|code| code.pieces() != own);
+        let all = self.codes().map(|(_, code)| code);
+        let others = all.filter(|code| code.pieces() != own);
         let pieces = others.flat_map(|code| called(code.pieces()));
         let is_own = |piece: &FunctionCode| {
             own.iter()

@@ -177,14 +177,6 @@ impl FutureState {
         }
     }
 
-    /// Its value, if its task has ended in place with a plain one.
-    pub fn value(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        match &self.state {
-            State::Ended(value) => Some(value.clone_ref(py)),
-            State::Known(_) | State::Plain(_) | State::Kept(_) => None,
-        }
-    }
-
     /// Its child has ended in place with a plain value; whether its strand has waited for that.
     pub fn end(future: &Bound<'_, FutureState>, value: &Bound<'_, PyAny>, waited: bool) {
         let py = value.py();

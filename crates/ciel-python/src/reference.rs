@@ -4,6 +4,7 @@
 //! carry references.
 
 use ciel_protocol::wire::{self, reference};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList, PyString, PyTuple};
 
@@ -141,7 +142,10 @@ where
 
 /// The name of a form: one object, however many values have it.
 fn form(py: Python<'_>, name: &str) -> Py<PyString> {
-    PyString::intern(py, name).unbind()
+    match name {
+        "pickle" => intern!(py, "pickle").clone().unbind(),
+        name => PyString::intern(py, name).unbind(),
+    }
 }
 
 /// The handles inside a value; mostly there are none, which is one object for all.

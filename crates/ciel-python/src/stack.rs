@@ -31,7 +31,7 @@ use self::standing::strand_at;
 use self::tasks::{Started, Tasks};
 use crate::counted::Counted;
 use crate::environment::Digits;
-use crate::future_state::{FutureState, Owner, State};
+use crate::future_state::{FutureState, Owner};
 use crate::inside::Inside;
 use crate::names::seed_of_name;
 use crate::outside::Outside;
@@ -408,16 +408,15 @@ pub(crate) fn begin<'py>(
     let Some(stack) = here(py) else {
         return Ok(None);
     };
-    let mut stack = stack.borrow_mut();
     let state = future.borrow();
-    let call = match &state.state {
-        State::Plain(call) => call,
-        State::Ended(_) => {
-            drop(state);
-            return stack.known_value(future);
-        }
-        State::Known(_) | State::Kept(_) => return Ok(None),
+    let Some(call) = state.plain() else {
+        drop(state);
+        return match place {
+            Some(_) => early::known_value(&stack, future),
+            None => Ok(None),
+        };
     };
+    let mut stack = stack.borrow_mut();
     let may_wait = FREEZING.load(Ordering::Relaxed) == 0 && !stack.outside.has_event_loop(py);
     if !may_wait || !stack.is_quiet(py) || !stack.owns(py, &state.owner) {
         return Ok(None);

@@ -140,8 +140,11 @@ fn with_places<'py>(
     Ok(Some(arguments.to_tuple()))
 }
 
-/// The value of an input, if it is small and plain.
-fn plain_value<'py>(input: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+/// The value that a reference has, if it is small and plain; its own copy.
+///
+/// # Errors
+/// Those of `pickle.loads`.
+pub fn plain_value<'py>(input: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = input.py();
     let Ok(value) = input.cast_exact::<Value>() else {
         return Ok(None);

@@ -963,7 +963,7 @@ def begin(
     switch to a greenlet, which receives the rest, or `None` if the caller is to call the function;
     the function, its arguments, and those that have names, or `None`; or, without
     these, a tuple of a value that is known. `None` for all that if the
-    child is not plain, or is a task already.
+    child is not plain, or is a task already whose value is unknown, or not small and plain.
     """
 
 def end(value: Any) -> Callable[..., Any] | None:

@@ -159,3 +159,78 @@ def main():
     first, second = ended.value
     assert first == 5
     assert "pass it as an argument" in second
+
+
+KINDS = '''
+import ciel
+
+class Odd:
+    def __init__(self, n):
+        self.parts = [n]
+
+    def __repr__(self):
+        return f"Odd({self.parts})"
+
+def values():
+    again = [5]
+    return [
+        None, True, 7, -1, 300, 1 << 40, 1 << 100, 1.5, 1 + 2j, "text", "\\xe9", b"bytes", "",
+        (1, "a"), [1, [2]], {"a": [1]}, {1}, [again, again], bytearray(b"b"), range(3), Odd(4),
+        "long" * 2000, b"l" * 9000, [0] * 5000, b"ends with.", print, len,
+    ]
+
+@ciel.task(retries=1)
+def made(place):
+    return values()[place]
+
+@ciel.task(retries=1)
+def fails(n):
+    raise ValueError(n)
+
+def change(value):
+    kind = type(value)
+    if kind is list or kind is bytearray:
+        value.append(9)
+    elif kind is dict:
+        value["a"].append(9)
+    elif kind is set:
+        value.add(9)
+    elif kind is Odd:
+        value.parts.append(9)
+
+def seen(futures):
+    first, second = ciel.gather(futures), [future.result() for future in futures]
+    for value in first:
+        change(value)
+    return repr([first, second, ciel.gather(*futures)])
+
+@ciel.task
+def inside(count):
+    return seen([made.spawn(place) for place in range(count)])
+
+@ciel.task
+def given(futures):
+    return seen(futures)
+
+def main():
+    count = len(values())
+    futures = [made.spawn(place) for place in range(count)]
+    print(seen(futures))
+    print(inside.spawn(count).result())
+    print(given.spawn(ciel.put(futures)).result())
+    try:
+        ciel.gather(made.spawn(1), fails.spawn(3))
+    except ValueError as error:
+        return str(error)
+'''
+
+
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_each_reader_of_a_result_has_a_copy_of_its_own_of_every_kind(
+    slots: str, tmp_path: Path
+) -> None:
+    """Native code reads small plain results, Python all others."""
+    serial = jobs.run(tmp_path, KINDS, options=("--serial",))
+    ended = jobs.run(tmp_path, KINDS, options=(slots,))
+    assert (ended.printed, ended.value, ended.status) == (serial.printed, serial.value, 0)
+    assert ended.printed.count(b"bytearray(b'b\\t')") == 3

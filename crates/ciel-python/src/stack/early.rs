@@ -15,9 +15,10 @@ use pyo3::types::PyTuple;
 
 use super::{FREEZING, Running, Stack, here};
 use crate::function::Function;
-use crate::future_state::FutureState;
+use crate::future_state::{FutureState, State};
 use crate::plain::is_small;
 use crate::promoter::Promoter;
+use crate::unpacked::plain_value;
 
 /// Children that a strand keeps before further ones are listed: most strands have few, and ask for
 /// them at once.
@@ -272,6 +273,41 @@ pub(crate) fn end_early(py: Python<'_>) -> usize {
     if run.begun > count { 0 } else { count }
 }
 
+/// The value of a future, for `begin`: of a child that has ended in place, or a small plain one
+/// that the engine has told. `None` if it is not one of the innermost strand, which has waited for
+/// it then, or Python is to read it.
+///
+/// # Errors
+/// Those of Python, which has no memory.
+pub(super) fn known_value<'py>(
+    stack: &Bound<'py, Stack>,
+    future: &Bound<'py, FutureState>,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    let py = future.py();
+    let (known, has_ended) = {
+        let (stack, future) = (stack.borrow(), future.borrow());
+        let (known, has_ended) = match &future.state {
+            State::Ended(value) => (value, true),
+            State::Known(Some(known)) if stack.is_here => (known, false),
+            State::Known(_) | State::Plain(_) | State::Kept(_) => return Ok(None),
+        };
+        if !stack.owns(py, &future.owner) {
+            return Ok(None);
+        }
+        (known.clone_ref(py).into_bound(py), has_ended)
+    };
+    // Nothing is borrowed: what is read may run code. What cannot be read fails in Python.
+    let value = match has_ended {
+        true => Some(known),
+        false => plain_value(&known).ok().flatten(),
+    };
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    future.borrow_mut().waited = true;
+    ((value,), py.None()).into_pyobject(py).map(Some)
+}
+
 impl Row {
     /// Chooses the calls that run now: the arguments of the first, and the handles of all.
     fn choose(&mut self, newest: &Bound<'_, PyAny>, beats: u64) -> Option<(Py<PyTuple>, Vec<u32>)> {
@@ -424,22 +460,6 @@ impl Stack {
         };
         listed.push_back(future.clone().unbind());
         stale
-    }
-
-    /// The value of a future whose task has ended in place, for `begin`; `None` if it is not one of
-    /// the innermost strand, which has waited for it then.
-    pub(super) fn known_value<'py>(
-        &self,
-        future: &Bound<'py, FutureState>,
-    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let py = future.py();
-        let mut future = future.borrow_mut();
-        let value = match future.value(py) {
-            Some(value) if self.owns(py, &future.owner) => value,
-            _ => return Ok(None),
-        };
-        future.waited = true;
-        ((value,), py.None()).into_pyobject(py).map(Some)
     }
 
     /// Whether code at that place of Python's stack may call children ahead of those who ask.

@@ -432,7 +432,7 @@ fn checked(outcome: &Outcome) -> String {
 /// `objects: 120.0 MiB made, 8.0 MiB moved, 20.0 MiB on disk at the peak`; nothing if they were
 /// small.
 fn stored(store: &StoreRecord) -> String {
-    if store.made_bytes < STORE_SHOWN_BYTES {
+    if store.made_bytes.max(store.streams_peak_bytes) < STORE_SHOWN_BYTES {
         return String::new();
     }
     format!("objects: {}\n", amounts(store))

@@ -276,7 +276,8 @@ pub struct RunOptions {
     pub held_bytes: Option<u64>,
     /// Keep up to SIZE of large objects in memory instead of on the disk: a crash of the system
     /// takes them. Sessions and `--durable never` do so by default, with a quarter of what is
-    /// available
+    /// available. What direct streams share in memory counts, too; by default these have a quarter
+    /// in each run
     #[arg(long, value_name = "SIZE", value_parser = parse_disk_size)]
     pub store_memory: Option<u64>,
     /// Let objects and waiting output of the run take up to SIZE of the disk: start no task but the

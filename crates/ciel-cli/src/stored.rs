@@ -25,6 +25,17 @@ pub fn amounts(store: &StoreRecord) -> String {
         );
         parts.push(words);
     }
+    if store.recycled_bytes > 0 {
+        let words = format!("{} recycled in memory", size(store.recycled_bytes));
+        parts.push(words);
+    }
+    if store.streams_peak_bytes > 0 {
+        let words = format!(
+            "streams in shared memory: {} at the peak",
+            size(store.streams_peak_bytes)
+        );
+        parts.push(words);
+    }
     let on_disk = store.present_bytes.saturating_sub(store.memory_bytes);
     if on_disk > 0 {
         parts.push(format!("{} on disk", size(on_disk)));
@@ -33,7 +44,7 @@ pub fn amounts(store: &StoreRecord) -> String {
         0 => format!("{} on disk at the peak", size(store.peak_bytes)),
         memory => format!(
             "{} on disk and in memory at the peak, up to {} in memory",
-            size(store.peak_bytes),
+            size(store.peak_bytes.max(memory)),
             size(memory)
         ),
     });

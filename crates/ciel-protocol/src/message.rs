@@ -74,6 +74,8 @@ wire_message!(WorkerMessage, worker_message, {
     Define "define",
     EndedInPlace "endedInPlace",
     Caches "caches",
+    OpenShared "openShared",
+    StreamShared "streamShared",
 });
 
 wire_message!(EngineMessage, engine_message, {

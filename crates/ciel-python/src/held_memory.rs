@@ -7,6 +7,7 @@
 //! `shared_reader`.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once};
 
@@ -41,17 +42,15 @@ pub struct Held {
     process: u32,
 }
 
-#[derive(Default)]
 struct State {
     regions: HeldRegions,
     phase: Phase,
 }
 
 /// What has become of the stream.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Values come.
-    #[default]
     Read,
     /// It has ended; the next one may have the memory once nothing is held.
     Kept,
@@ -60,28 +59,31 @@ enum Phase {
 }
 
 impl Held {
-    /// Memory for a stream: that of an ended one, or new memory, without pages.
+    /// The memory of a file that the producer has sent, which may be mapped here already.
     ///
     /// # Errors
     /// As the system says.
-    pub fn new() -> io::Result<Arc<Held>> {
+    pub fn new(file: OwnedFd) -> io::Result<Arc<Held>> {
         let forks = forks();
-        let file = match kept_memory::take_if(|file| file.memory().claim()) {
-            Some(file) => file,
-            None => Arc::new(SharedFile::create()?),
+        let file = match kept_memory::take_if(|mapped| mapped.is_of(&file)) {
+            Some(mapped) => mapped,
+            None => Arc::new(SharedFile::open(file)?),
         };
-        file.memory().renew();
+        let state = State {
+            regions: HeldRegions::new(file.memory().bytes()),
+            phase: Phase::Read,
+        };
         Ok(Arc::new(Held {
             file,
-            state: Mutex::default(),
+            state: Mutex::new(state),
             forks,
             process: std::process::id(),
         }))
     }
 
-    /// The file, and its mapping.
-    pub fn file(&self) -> &SharedFile {
-        &self.file
+    /// Bytes for values.
+    pub fn bytes(&self) -> u64 {
+        self.memory().bytes()
     }
 
     fn memory(&self) -> &SharedMemory {
@@ -170,7 +172,13 @@ impl Held {
     /// It is kept no longer; nothing is held of what the next stream has.
     fn let_go(self: &Arc<Held>) {
         READ.remove(&self.file);
-        self.state().phase = Phase::Over;
+        let mut state = self.state();
+        state.phase = Phase::Over;
+        if !state.regions.is_empty() {
+            // It was never free, so no other stream has it.
+            self.memory().set_over();
+        }
+        drop(state);
         self.forget_gaps();
     }
 

@@ -1,9 +1,10 @@
 //! The memory of the last streams that this process has read and written, for its next ones.
 //!
 //! Fresh pages are what costs, and to map them. Both ends keep the memory for a moment only, so
-//! that a process that is done with streams gives it back. The reader of the next one claims it,
-//! whichever end it was before, and sends it to its producer, which has it mapped then. It does not
-//! know when memory is free. Read next: `held_memory` for readers, `shared_writer` for producers.
+//! that a process that is done with streams gives it back. The producer of the next one claims it,
+//! whichever end it was before, and sends it to its reader, which has it mapped then. The engine,
+//! which has granted it, may take its pages back before. It does not know when memory is free. Read
+//! next: `held_memory` for readers, `shared_writer` for producers.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;

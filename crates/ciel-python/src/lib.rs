@@ -53,6 +53,7 @@ mod shared_reader;
 mod shared_writer;
 mod socket;
 mod stack;
+mod stream_messages;
 mod streaming_copy;
 mod tail;
 mod template;
@@ -113,6 +114,8 @@ mod native {
     const DEPTH_MAX: u32 = crate::stack::DEPTH_MAX;
     #[pymodule_export]
     use crate::stack::{Stack, note_freezing, note_here, strand_here, unlist};
+    #[pymodule_export]
+    use crate::stream_messages::{open_shared, tell_shared};
     #[pymodule_export]
     use crate::tail::Tail;
     #[pymodule_export]

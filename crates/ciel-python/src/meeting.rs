@@ -1,10 +1,11 @@
 //! How both ends of a pipe come to the same memory: the producer listens under a name that is made
-//! of the pipe, the reader connects and sends the file of the memory that it has mapped.
+//! of the pipe, the reader connects, and is sent the file of the memory before it is told of a
+//! value there.
 //!
-//! Nobody waits long: the reader sends when it begins to read, or has got a large value through the
-//! pipe, the producer looks when it has one at hand. Without memory the values go through the pipe;
-//! so does all where the system has no such names, or hides them from one of the two. A name is
-//! free again when its process is gone. Read next: `shared_memory`.
+//! Nobody waits long: the reader connects when it begins to read, or has got a large value through
+//! the pipe, the producer looks when it has one at hand. Without memory the values go through the
+//! pipe; so does all where the system has no such names, or hides them from one of the two. A name
+//! is free again when its process is gone. Read next: `shared_memory`.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -108,23 +109,18 @@ impl Drop for Listener {
 pub struct Guest(OwnedFd);
 
 impl Guest {
-    /// The file that it has sent, or sends in that time.
+    /// Sends a file to it.
     ///
     /// # Errors
-    /// As the system says; `WouldBlock` if it has not sent anything yet.
-    pub fn file(&self, time: Duration) -> io::Result<OwnedFd> {
-        await_readable(&self.0, time)?;
+    /// As the system says.
+    pub fn send(self, file: BorrowedFd<'_>) -> io::Result<()> {
+        let files = [file];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let mut byte = [0];
-        let parts = &mut [IoSliceMut::new(&mut byte)];
-        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-        rustix::net::recvmsg(&self.0, parts, &mut control, flags)?;
-        let file = control.drain().find_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
-            _ => None,
-        });
-        file.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        control.push(SendAncillaryMessage::ScmRights(&files));
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        rustix::net::sendmsg(&self.0, &[IoSlice::new(&SENT)], &mut control, flags)?;
+        Ok(())
     }
 }
 
@@ -143,17 +139,21 @@ impl Host {
         Ok(Host(socket))
     }
 
-    /// Sends a file to it.
+    /// The file that it has sent.
     ///
     /// # Errors
-    /// As the system says.
-    pub fn send(self, file: BorrowedFd<'_>) -> io::Result<()> {
-        let files = [file];
+    /// As the system says; `WouldBlock` if it has not sent any.
+    pub fn file(&self) -> io::Result<OwnedFd> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        control.push(SendAncillaryMessage::ScmRights(&files));
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        rustix::net::sendmsg(&self.0, &[IoSlice::new(&SENT)], &mut control, flags)?;
-        Ok(())
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut byte = [0];
+        let parts = &mut [IoSliceMut::new(&mut byte)];
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+        rustix::net::recvmsg(&self.0, parts, &mut control, flags)?;
+        let file = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+            _ => None,
+        });
+        file.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 }

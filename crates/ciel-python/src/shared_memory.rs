@@ -1,10 +1,11 @@
 //! Memory that both ends of a direct stream map: a word for each of its units, and the values.
 //!
-//! Where a value lies is decided by [`ciel_streams::regions`]. The reader stores the number of a
-//! region in a word behind those of the units when it has taken it, and in the word of its first
-//! unit when it has released it; then it counts that release, for a producer that waits for one.
-//! Read next: `shared_writer`, `shared_reader`, `streaming_copy`, and
-//! `meeting` for the way from one to the other.
+//! The engine makes it, of a length that the run has to give. Where a value lies is decided by
+//! [`ciel_streams::regions`], and where a word by [`ciel_streams::layout`]. The reader stores the
+//! number of a region in a word behind those of the units when it has taken it, and in the word of
+//! its first unit when it has released it; then it counts that release, for a producer that waits
+//! for one. Read next: `shared_writer`, `shared_reader`, `streaming_copy`, and `meeting` for the
+//! way from one to the other.
 
 use std::fs::File;
 use std::io;
@@ -15,35 +16,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use ciel_streams::Region;
-use ciel_streams::limits::{SHARED_BYTES, SHARED_UNITS};
-use memmap2::MmapRaw;
-use rustix::fs::{MemfdFlags, SealFlags};
+use ciel_streams::layout::{self, FREE, IN_USE, OVER, OWNER, RELEASES, TAKEN, WARM, WORD_BYTES};
+use ciel_streams::limits::SHARED_BYTES;
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::fs::SealFlags;
 use rustix::mm::Advice;
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
 use crate::streaming_copy;
-
-/// Words of a line of the cache: what one side writes while the other one reads is on lines of its
-/// own.
-const LINE_WORDS: usize = 8;
-
-/// The word with the number of the newest region that the reader has taken.
-const TAKEN: usize = SHARED_UNITS.next_multiple_of(LINE_WORDS);
-
-/// The word that counts releases in its lower half. The upper one says whether the producer waits.
-const RELEASES: usize = TAKEN + LINE_WORDS;
-
-/// The word with the number of bytes from the beginning of the values whose pages are there.
-const WARM: usize = RELEASES + LINE_WORDS;
-
-/// The word that says whether the next stream may have the memory, and has it not yet.
-const FREE: usize = WARM + LINE_WORDS;
-
-/// Where the values begin: behind the words, on a page of its own.
-const VALUES: usize = ((FREE + LINE_WORDS) * size_of::<u64>()).next_multiple_of(1 << 16);
-
-const BYTES: usize = VALUES + SHARED_BYTES as usize;
 
 /// Who maps it relies on its length.
 const SEALS: SealFlags = SealFlags::SHRINK
@@ -59,9 +40,21 @@ pub fn in_background(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread.spawn(work).map(drop)
 }
 
+/// Whether this process may still map so much as such memory takes at most.
+///
+/// # Errors
+/// If the system refuses.
+pub fn expect_room() -> io::Result<()> {
+    let bytes = WORD_BYTES + SHARED_BYTES as usize;
+    let all = MmapOptions::new().len(bytes).no_reserve_swap().map_anon();
+    all.map(drop)
+}
+
 /// The mapping.
 pub struct SharedMemory {
     map: MmapRaw,
+    /// Bytes for values.
+    bytes: u64,
 }
 
 /// The mapping, and the file by which the other process maps it, too.
@@ -71,36 +64,21 @@ pub struct SharedFile {
 }
 
 impl SharedFile {
-    /// New memory, without pages.
-    ///
-    /// # Errors
-    /// As the system says.
-    pub fn create() -> io::Result<SharedFile> {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = File::from(rustix::fs::memfd_create("ciel-values", flags)?);
-        file.set_len(BYTES as u64)?;
-        rustix::fs::fcntl_add_seals(&file, SEALS)?;
-        SharedFile::map(file)
-    }
-
-    /// The memory that another process has created. Pages that are there are mapped at once.
+    /// Memory that another process has created. Pages that are there are mapped at once.
     ///
     /// # Errors
     /// If the file is no such memory, and as the system says.
     pub fn open(file: OwnedFd) -> io::Result<SharedFile> {
         let file = File::from(file);
         let is_sealed = rustix::fs::fcntl_get_seals(&file)?.contains(SEALS);
-        if !is_sealed || file.metadata()?.len() != BYTES as u64 {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        let opened = SharedFile::map(file)?;
-        opened.memory.populate(0..opened.memory.warm());
-        Ok(opened)
-    }
-
-    fn map(file: File) -> io::Result<SharedFile> {
+        let bytes = layout::value_bytes(file.metadata()?.len());
+        let bytes = bytes.filter(|_| is_sealed);
         let map = MmapRaw::map_raw(&file)?;
-        let memory = SharedMemory { map };
+        let memory = SharedMemory {
+            map,
+            bytes: bytes.ok_or(io::ErrorKind::InvalidData)?,
+        };
+        memory.populate(0..memory.warm());
         Ok(SharedFile { file, memory })
     }
 
@@ -141,7 +119,7 @@ impl SharedFile {
     }
 
     fn write(&self, region: Region, pieces: &[&[u8]]) -> io::Result<()> {
-        let mut at = (VALUES + region.offset()) as u64;
+        let mut at = (WORD_BYTES + region.offset()) as u64;
         for piece in pieces {
             self.file.write_all_at(piece, at)?;
             at += piece.len() as u64;
@@ -159,15 +137,27 @@ impl SharedMemory {
         self.release_words()[1].store(0, Ordering::Relaxed);
     }
 
+    /// Bytes for values.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Lets the next stream have the memory, between whichever processes: nobody writes to it any
     /// more, and nothing points into it.
     pub fn set_free(&self) {
-        self.word(FREE).store(1, Ordering::Release);
+        self.word(OWNER).store(FREE, Ordering::Release);
+    }
+
+    /// No stream has the memory again.
+    pub fn set_over(&self) {
+        self.word(OWNER).store(OVER, Ordering::Release);
     }
 
     /// Whether the memory was free, and is now the caller's alone.
     pub fn claim(&self) -> bool {
-        self.word(FREE).swap(0, Ordering::AcqRel) == 1
+        let (order, otherwise) = (Ordering::AcqRel, Ordering::Relaxed);
+        let claimed = (self.word(OWNER)).compare_exchange(FREE, IN_USE, order, otherwise);
+        claimed.is_ok()
     }
 
     /// Says that the pages of so many bytes are there, from the beginning of the values on.
@@ -177,7 +167,7 @@ impl SharedMemory {
 
     /// Of how many bytes the pages are there, from the beginning of the values on.
     pub fn warm(&self) -> usize {
-        (self.word(WARM).load(Ordering::Relaxed) as usize).min(SHARED_BYTES as usize)
+        self.word(WARM).load(Ordering::Relaxed).min(self.bytes) as usize
     }
 
     /// Maps pages before they are used, all at once.
@@ -187,7 +177,7 @@ impl SharedMemory {
         }
         // SAFETY: it lies in the mapping. Refused, the pages are mapped when they are used.
         unsafe {
-            let begin = self.map.as_mut_ptr().add(VALUES + bytes.start).cast();
+            let begin = self.map.as_mut_ptr().add(WORD_BYTES + bytes.start).cast();
             let _ = rustix::mm::madvise(begin, bytes.len(), Advice::LinuxPopulateRead);
         }
     }
@@ -248,7 +238,7 @@ impl SharedMemory {
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {
-        assert!(at <= FREE, "word {at} is outside of the memory");
+        assert!(at <= OWNER, "word {at} is outside of the memory");
         // SAFETY: the words are at the beginning of the mapping, which is that of a page, and live
         // as long as it; they are accessed by atomic operations only.
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().cast::<u64>().add(at)) }
@@ -258,18 +248,18 @@ impl SharedMemory {
     /// from then on the reader's until that releases it.
     pub fn value(&self, region: Region) -> *mut u8 {
         let (begin, end) = (region.offset(), region.offset() + region.length());
-        assert!(end <= SHARED_BYTES as usize, "{region:?} is outside");
+        assert!(end as u64 <= self.bytes, "{region:?} is outside");
         // SAFETY: it lies in the mapping.
-        unsafe { self.map.as_mut_ptr().add(VALUES + begin) }
+        unsafe { self.map.as_mut_ptr().add(WORD_BYTES + begin) }
     }
 
     /// Gives pages back to the system, if it takes them; whoever uses them again finds zeros. For a
     /// reader that is told of no further region, and of pages that it does not hold.
     pub fn forget(&self, bytes: Range<usize>) {
-        assert!(bytes.end <= SHARED_BYTES as usize, "{bytes:?} is outside");
+        assert!(bytes.end as u64 <= self.bytes, "{bytes:?} is outside");
         // SAFETY: it lies in the mapping, and nobody reads it.
         unsafe {
-            let begin = self.map.as_mut_ptr().add(VALUES + bytes.start);
+            let begin = self.map.as_mut_ptr().add(WORD_BYTES + bytes.start);
             let length = bytes.end - bytes.start;
             // Refused, the pages stay until the mapping is gone.
             let _ = rustix::mm::madvise(begin.cast(), length, Advice::LinuxRemove);

@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 
 use crate::held_memory::{Held, forks};
 use crate::meeting::{Host, Name};
+use crate::shared_memory;
 
 /// How often a producer is looked for: when the reader begins, and then with each large value. The
 /// pipe of a stream that is stored has none.
@@ -26,7 +27,9 @@ const LOOKS_MAX: u32 = 16;
 enum Sharing {
     /// The producer does not listen, and may so many looks later.
     Alone { looks: u32 },
-    /// It is mapped, and the producer has it when it wants it.
+    /// The producer sends memory when it wants to share some.
+    Met(Host),
+    /// It is mapped.
     Shared(Arc<Held>),
     /// There is none.
     Refused,
@@ -54,15 +57,15 @@ impl SharedReader {
         Ok(reader)
     }
 
-    /// Offers memory, if the producer has none yet: when a large value has come through the pipe,
+    /// Meets the producer, if that has not been: when a large value has come through the pipe,
     /// further ones may be shared. Never waits.
     fn offer(&mut self) {
         if let Sharing::Alone { looks } = self.sharing {
-            self.sharing = match self.shared() {
+            self.sharing = match self.host() {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && looks > 1 => {
                     Sharing::Alone { looks: looks - 1 }
                 }
-                shared => shared.map_or(Sharing::Refused, Sharing::Shared),
+                host => host.map_or(Sharing::Refused, Sharing::Met),
             };
         }
     }
@@ -70,11 +73,17 @@ impl SharedReader {
     /// The value of which the producer has told.
     ///
     /// Raises ValueError if that is no region of the memory, or none is shared.
-    fn value(&self, told: [u8; ciel_streams::regions::REGION_BYTES]) -> PyResult<SharedValue> {
+    fn value(&mut self, told: [u8; ciel_streams::regions::REGION_BYTES]) -> PyResult<SharedValue> {
+        if let Sharing::Met(host) = &self.sharing {
+            let held = host.file().and_then(Held::new).map_err(|error| {
+                PyValueError::new_err(format!("the memory cannot be mapped: {error}"))
+            })?;
+            self.sharing = Sharing::Shared(held);
+        }
         let Sharing::Shared(held) = &self.sharing else {
             return Err(PyValueError::new_err("no memory is shared"));
         };
-        let region = Region::from_bytes(told);
+        let region = Region::from_bytes(told, held.bytes());
         let taken = region.and_then(|region| held.take(region).map(|()| region));
         let region = taken.map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(SharedValue {
@@ -103,11 +112,11 @@ impl SharedReader {
 }
 
 impl SharedReader {
-    fn shared(&self) -> io::Result<Arc<Held>> {
+    /// The producer, if what it sends can be mapped here.
+    fn host(&self) -> io::Result<Host> {
         let host = Host::of(&self.pipe)?;
-        let held = Held::new()?;
-        host.send(held.file().file())?;
-        Ok(held)
+        shared_memory::expect_room()?;
+        Ok(host)
     }
 }
 

@@ -2,13 +2,13 @@
 //!
 //! It knows no frames. Read next: `meeting`, `shared_memory`, `sdk/python/ciel/_frames.py`.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ciel_streams::limits::FRESH_MIB_US;
-use ciel_streams::regions::Place;
+use ciel_streams::limits::{FRESH_MIB_US, SHARED_BYTES};
+use ciel_streams::regions::{Place, is_shared};
 use ciel_streams::{Region, Regions};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyBufferError;
@@ -23,12 +23,15 @@ use crate::shared_memory::{SharedFile, SharedMemory, in_background};
 /// more are in it than it holds; a stream that is stored has none.
 const LOOKS_MAX: u32 = 16;
 
+/// Values for which the engine is asked for memory that has none to give.
+const ASKS_MAX: u32 = 16;
+
 /// What has become of the memory.
 enum Sharing {
     /// The reader has not come yet, and so many more values are worth a look.
     Alone { listener: Listener, looks: u32 },
-    /// It is there, and has not sent anything.
-    Met(Guest),
+    /// It is there, and so many more values are worth asking the engine for memory.
+    Met { guest: Guest, asks: u32 },
     /// Both map it.
     Shared(Arc<SharedFile>),
     /// There is none.
@@ -40,22 +43,29 @@ enum Sharing {
 pub struct SharedWriter {
     sharing: Sharing,
     regions: Regions,
+    /// Called with the bytes of a value: gives the path of memory for such values, or None.
+    ask: Py<PyAny>,
+    /// Bytes of the values that went through the memory.
+    shared_bytes: u64,
     process: u32,
 }
 
 #[pymethods]
 impl SharedWriter {
-    /// For the writing end of a pipe.
+    /// For the writing end of a pipe. `ask` is called with the bytes of a value, and gives the path
+    /// of a memory file for such values, or None.
     ///
     /// Raises OSError if there is no such descriptor.
     #[new]
-    fn new(pipe: i32) -> PyResult<SharedWriter> {
+    fn new(pipe: i32, ask: Py<PyAny>) -> PyResult<SharedWriter> {
         let looks = LOOKS_MAX;
         let listener = Listener::at(&Name::of(pipe)?);
         let sharing = listener.map(|listener| Sharing::Alone { listener, looks });
         Ok(SharedWriter {
             sharing: sharing.unwrap_or(Sharing::Refused),
-            regions: Regions::default(),
+            regions: Regions::new(SHARED_BYTES, 0),
+            ask,
+            shared_bytes: 0,
             process: std::process::id(),
         })
     }
@@ -64,7 +74,8 @@ impl SharedWriter {
     /// and whether the producer is to be held until it is; `None` if they have to go through the
     /// pipe.
     ///
-    /// Raises BufferError if a piece is no contiguous buffer of unsigned bytes.
+    /// Raises BufferError if a piece is no contiguous buffer of unsigned bytes, and what `ask`
+    /// does.
     fn place<'py>(
         &mut self,
         py: Python<'py>,
@@ -72,18 +83,13 @@ impl SharedWriter {
     ) -> PyResult<Option<(Bound<'py, PyBytes>, bool)>> {
         let pieces = pieces.iter().map(bytes_of).collect::<PyResult<Vec<_>>>()?;
         let length = pieces.iter().map(|piece| piece.len()).sum::<usize>() as u64;
-        if !ciel_streams::regions::is_shared(length) {
+        if !is_shared(length, SHARED_BYTES) {
             return Ok(None);
         }
-        let now = std::mem::replace(&mut self.sharing, Sharing::Refused);
-        let is_new = !matches!(now, Sharing::Shared(_));
-        self.sharing = py.detach(|| next(now, length)).unwrap_or(Sharing::Refused);
+        self.advance(py, length)?;
         let Sharing::Shared(file) = &self.sharing else {
             return Ok(None);
         };
-        if is_new {
-            self.regions = Regions::with_pages(file.memory().warm() as u64);
-        }
         let regions = &mut self.regions;
         let placed = py.detach(|| {
             let (region, are_there) = region_for(regions, file.memory(), length)?;
@@ -94,8 +100,55 @@ impl SharedWriter {
         let Some(region) = placed else {
             return Ok(None);
         };
+        self.shared_bytes += length;
         let is_far_ahead = self.regions.is_far_ahead(file.memory().taken());
         Ok(Some((PyBytes::new(py, &region.to_bytes()), is_far_ahead)))
+    }
+
+    /// Bytes of all values that went through the memory.
+    #[getter]
+    fn shared_bytes(&self) -> u64 {
+        self.shared_bytes
+    }
+}
+
+impl SharedWriter {
+    /// Takes the steps to shared memory that the reader is ready for.
+    fn advance(&mut self, py: Python<'_>, length: u64) -> PyResult<()> {
+        let now = std::mem::replace(&mut self.sharing, Sharing::Refused);
+        let met = py.detach(|| met(now, length)).unwrap_or(Sharing::Refused);
+        let Sharing::Met { guest, asks } = met else {
+            self.sharing = met;
+            return Ok(());
+        };
+        let asks = asks - 1;
+        let begun = match self.memory(py, length)? {
+            Some(file) => file.and_then(|file| {
+                guest.send(file.file())?;
+                self.regions = Regions::new(file.memory().bytes(), file.memory().warm() as u64);
+                Ok(Sharing::Shared(file))
+            }),
+            None if asks > 0 => Ok(Sharing::Met { guest, asks }),
+            None => Ok(Sharing::Refused),
+        };
+        self.sharing = begun.unwrap_or(Sharing::Refused);
+        Ok(())
+    }
+
+    /// Memory in which values of so many bytes are shared: that of an ended stream, or what the
+    /// engine gives; None if that has none to give.
+    fn memory(&self, py: Python<'_>, length: u64) -> PyResult<Option<io::Result<Arc<SharedFile>>>> {
+        let is_suitable =
+            |file: &SharedFile| is_shared(length, file.memory().bytes()) && file.memory().claim();
+        if let Some(file) = kept_memory::take_if(is_suitable) {
+            file.memory().renew();
+            return Ok(Some(Ok(file)));
+        }
+        let path: Option<String> = self.ask.call1(py, (length,))?.extract(py)?;
+        Ok(path.map(|path| {
+            let file = File::options().read(true).write(true).open(path)?;
+            Ok(Arc::new(SharedFile::open(file.into())?))
+        }))
     }
 }
 
@@ -132,25 +185,22 @@ impl Drop for SharedWriter {
     }
 }
 
-/// Takes the steps to shared memory that the reader is ready for. Who has the first value of so
-/// many bytes at hand waits for a reader that is about to come, but no longer than the way through
-/// the pipe would take.
-fn next(now: Sharing, length: u64) -> io::Result<Sharing> {
+/// Meets the reader, if that has come. Who has the first value of so many bytes at hand waits for a
+/// reader that is about to come, but no longer than the way through the pipe would take.
+fn met(now: Sharing, length: u64) -> io::Result<Sharing> {
+    let Sharing::Alone { listener, looks } = now else {
+        return Ok(now);
+    };
     let way = Duration::from_micros((length * FRESH_MIB_US) >> 20);
-    let is_early = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
-    match now {
-        Sharing::Alone { listener, looks } => match listener.accept(first(looks, way)) {
-            Err(error) if is_early(&error) && looks > 1 => {
-                let looks = looks - 1;
-                Ok(Sharing::Alone { listener, looks })
-            }
-            guest => next(Sharing::Met(guest?), length),
-        },
-        Sharing::Met(guest) => match guest.file(way) {
-            Err(error) if is_early(&error) => Ok(Sharing::Met(guest)),
-            file => Ok(Sharing::Shared(mapped(file?)?)),
-        },
-        Sharing::Shared(_) | Sharing::Refused => Ok(now),
+    match listener.accept(first(looks, way)) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock && looks > 1 => {
+            let looks = looks - 1;
+            Ok(Sharing::Alone { listener, looks })
+        }
+        guest => Ok(Sharing::Met {
+            guest: guest?,
+            asks: ASKS_MAX,
+        }),
     }
 }
 
@@ -158,14 +208,6 @@ fn first(looks: u32, time: Duration) -> Duration {
     match looks {
         LOOKS_MAX => time,
         _ => Duration::ZERO,
-    }
-}
-
-/// The memory of a file, which may be mapped already.
-fn mapped(file: OwnedFd) -> io::Result<Arc<SharedFile>> {
-    match kept_memory::take_if(|mapped| mapped.is_of(&file)) {
-        Some(mapped) => Ok(mapped),
-        None => Ok(Arc::new(SharedFile::open(file)?)),
     }
 }
 

@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use ciel_graph::TaskSummary;
+use ciel_model::words::size;
 use ciel_model::{AttemptNumber, FailureKind, Label, Name, limits};
 
 /// Ended tasks after which the input/output thread is asked to write.
@@ -60,15 +61,29 @@ struct Reads {
     attempt: AttemptNumber,
     /// By input.
     inputs: BTreeMap<u32, String>,
+    /// Bytes of outputs that their readers have had through shared memory.
+    shared: BTreeMap<u32, u64>,
 }
 
 impl Reads {
     /// A sentence for each, if it is that attempt.
     fn sentences(&self, attempt: AttemptNumber) -> Vec<String> {
         match self.attempt == attempt {
-            true => self.inputs.values().cloned().collect(),
+            true => self
+                .inputs
+                .values()
+                .cloned()
+                .chain(self.written())
+                .collect(),
             false => Vec::new(),
         }
+    }
+
+    fn written(&self) -> impl Iterator<Item = String> {
+        self.shared.values().map(|bytes| {
+            let size = size(*bytes);
+            format!("its reader had {size} of its stream in shared memory (direct)")
+        })
     }
 }
 
@@ -103,16 +118,34 @@ impl History {
         (attempt, input): (AttemptNumber, u32),
         how: String,
     ) {
+        let known = self.known_of(task, attempt);
+        if known.inputs.len() < STREAMS_MAX || known.inputs.contains_key(&input) {
+            known.inputs.insert(input, how);
+        }
+    }
+
+    /// The reader of an output of an attempt had so many bytes of it through shared memory.
+    pub(crate) fn stream_shared(
+        &mut self,
+        task: &Label,
+        (attempt, output): (AttemptNumber, u32),
+        bytes: u64,
+    ) {
+        let known = self.known_of(task, attempt);
+        if known.shared.len() < STREAMS_MAX || known.shared.contains_key(&output) {
+            known.shared.insert(output, bytes);
+        }
+    }
+
+    fn known_of(&mut self, task: &Label, attempt: AttemptNumber) -> &mut Reads {
         let known = self.streams.entry(task.name).or_default();
         if known.attempt != attempt {
             *known = Reads {
                 attempt,
-                inputs: BTreeMap::new(),
+                ..Reads::default()
             };
         }
-        if known.inputs.len() < STREAMS_MAX || known.inputs.contains_key(&input) {
-            known.inputs.insert(input, how);
-        }
+        known
     }
 
     /// How an attempt of a task that has not ended reads its streams.

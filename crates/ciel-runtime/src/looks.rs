@@ -98,6 +98,13 @@ impl Removals {
         Removals(told.and_then(Result::ok))
     }
 
+    /// Those of what processes have of the memory that streams share.
+    pub(crate) fn of_stream_memory(objects: &FileObjects) -> Removals {
+        let told = objects.watch_stream_memory();
+        let told = told.and_then(|told| watched(told.as_fd(), Interest::READABLE));
+        Removals(told.ok())
+    }
+
     /// Whether removals are told.
     pub(crate) fn are_told(&self) -> bool {
         self.0.is_some()

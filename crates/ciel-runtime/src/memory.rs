@@ -4,10 +4,15 @@
 //! submitted. It does not know who waits. Read next: `ciel_node`, `ciel_store::FileObjects`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ciel_engine::Event;
 
 use crate::engine::Engine;
+use crate::looks::Removals;
+
+/// After that time one looks once more: the system tells that a file is closed just before it is.
+const CLOSING: Duration = Duration::from_millis(100);
 
 /// Has objects take at most so many bytes of memory, beside all that happens meanwhile.
 pub(crate) fn shrink(engine: &Arc<Engine>, bytes: u64) {
@@ -22,6 +27,16 @@ pub(crate) fn shrink(engine: &Arc<Engine>, bytes: u64) {
 pub(crate) fn settle(engine: &Engine) {
     if engine.folder.objects().settle_memory() > 0 {
         engine.with(|core, now| core.tell(now, Event::StoreFreed));
+    }
+}
+
+/// The same each time that something is told to be closed.
+pub(crate) async fn settle_when_told(engine: Arc<Engine>, mut closed: Removals) {
+    loop {
+        closed.next().await;
+        settle(&engine);
+        tokio::time::sleep(CLOSING).await;
+        settle(&engine);
     }
 }
 

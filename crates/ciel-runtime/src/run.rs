@@ -100,7 +100,8 @@ pub fn run(
         return ended.show(folder, &*observer);
     }
     retention::make_room(&state, &runs, &id, settings.keep_bytes, &*observer)?;
-    folder.use_memory(settings.store_memory(key.is_some()))?;
+    let memory = settings.store_memory(key.is_some());
+    folder.use_memory(memory, settings.stream_memory())?;
     observer.report(Report::Started { run: &id });
     let begun = match key {
         Some(_) => begin_recorded(&folder, &settings, orders.clone())?,

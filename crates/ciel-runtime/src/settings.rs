@@ -187,6 +187,12 @@ impl Settings {
         }
     }
 
+    /// Bytes of memory that streams may share where objects have none, in force. Nothing of them
+    /// has to outlive the system.
+    pub(crate) fn stream_memory(&self) -> u64 {
+        self.memory_bytes.unwrap_or_else(ciel_store::default_memory)
+    }
+
     /// Threads that run scripts: one in a serial run, else one for each usable core.
     pub(crate) fn script_threads(&self) -> u32 {
         match self.serial {

@@ -29,6 +29,8 @@ pub(crate) fn store_record(engine: &Engine) -> StoreRecord {
         mapped_bytes: memory.mapped,
         recycled_bytes: memory.recycled,
         written_back_bytes: memory.written_back,
+        streams_bytes: memory.streams,
+        streams_peak_bytes: memory.streams_peak,
         kinds: Kind::ALL
             .iter()
             .filter_map(|kind| of(&counts, *kind))

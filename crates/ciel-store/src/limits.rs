@@ -51,3 +51,6 @@ pub const RECYCLED_SHARE: u64 = 2;
 
 /// Milliseconds for which such a file waits for a next object, at most.
 pub const RECYCLED_MS_MAX: u64 = 2000;
+
+/// Pieces of memory that streams share which may be there at once: each takes a descriptor.
+pub const STREAM_PIECES_MAX: usize = 256;

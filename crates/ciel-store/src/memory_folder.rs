@@ -11,8 +11,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use ciel_model::Digest;
@@ -26,6 +26,7 @@ use crate::lease;
 use crate::limits::{RECYCLED_MS_MAX, RECYCLED_SHARE};
 use crate::recycled::{Recycled, Waiting};
 use crate::removals::watch_closing;
+use crate::stream_memory::{self, StreamMemory};
 
 /// Where file systems in memory are found.
 const MEMORY: &str = "/dev/shm";
@@ -48,7 +49,7 @@ const LEFT_MAX: usize = 256;
 pub struct MemoryUse {
     /// Bytes of objects.
     pub present: u64,
-    /// The most of them at once.
+    /// The most of them at once, with what streams shared at that time.
     pub peak: u64,
     /// Bytes that may be there.
     pub limit: u64,
@@ -58,13 +59,10 @@ pub struct MemoryUse {
     pub recycled: u64,
     /// Bytes that were written back to the disk so far.
     pub written_back: u64,
-}
-
-impl MemoryUse {
-    fn add(&mut self, length: u64) {
-        self.present += length;
-        self.peak = self.peak.max(self.present);
-    }
+    /// Bytes beside all of these that both ends of direct streams share.
+    pub streams: u64,
+    /// The most of those at once.
+    pub streams_peak: u64,
 }
 
 /// Objects and files being written, in memory.
@@ -88,6 +86,8 @@ struct Used {
     left: Vec<Left>,
     /// Names of files that have left so far.
     names: u64,
+    /// What streams have of the limit.
+    streams: Arc<StreamMemory>,
 }
 
 /// A file that somebody has open or mapped.
@@ -111,7 +111,22 @@ impl Used {
 
     /// Without files that wait for a next object: these go when anything else needs their room.
     fn in_use(&self) -> u64 {
-        self.counts.present + self.counts.mapped + self.being_written()
+        let objects = self.counts.present + self.counts.mapped + self.being_written();
+        objects + self.streams.bytes()
+    }
+
+    fn free(&self) -> u64 {
+        self.allowed.saturating_sub(self.in_use())
+    }
+
+    fn add(&mut self, length: u64) {
+        self.counts.present += length;
+        self.note_peak();
+    }
+
+    fn note_peak(&mut self) {
+        let (streams, _) = self.streams.pages();
+        self.counts.peak = self.counts.peak.max(self.counts.present + streams);
     }
 
     fn fits(&self, length: u64) -> bool {
@@ -122,7 +137,7 @@ impl Used {
 impl MemoryFolder {
     /// The folder of a run, of at most `limit` bytes. Without a limit only one that an earlier
     /// process of the run has left; none where there is no memory for files.
-    pub(crate) fn open(run: &Path, limit: u64) -> Option<MemoryFolder> {
+    pub(crate) fn open(run: &Path, limit: u64, streams: Arc<StreamMemory>) -> Option<MemoryFolder> {
         let memory = memory()?;
         let name = name_of(run);
         let folder = match limit {
@@ -135,6 +150,7 @@ impl MemoryFolder {
                 ..MemoryUse::default()
             },
             allowed: limit,
+            streams,
             ..Used::default()
         };
         Some(MemoryFolder {
@@ -152,6 +168,7 @@ impl MemoryFolder {
         let mut used = self.used();
         if !used.fits(length) {
             self.settle_left(&mut used);
+            used.streams.reclaim();
         }
         if !used.fits(length) {
             return false;
@@ -200,7 +217,7 @@ impl MemoryFolder {
     pub(crate) fn complete(&self, name: &str, length: u64) {
         let mut used = self.used();
         used.reserved.remove(name);
-        used.counts.add(length);
+        used.add(length);
     }
 
     /// A complete file has not become an object.
@@ -212,7 +229,7 @@ impl MemoryFolder {
 
     /// An object is here.
     pub(crate) fn add(&self, length: u64) {
-        self.used().counts.add(length);
+        self.used().add(length);
     }
 
     /// The file of an object can go. It counts as long as somebody has it open or mapped.
@@ -250,8 +267,7 @@ impl MemoryFolder {
 
     /// Files that wait for a next object take a part of the budget, and what others leave of it.
     fn bound_recycled(&self, used: &Used) {
-        let left = used.allowed.saturating_sub(used.in_use());
-        let bytes_max = left.min(used.allowed / RECYCLED_SHARE);
+        let bytes_max = used.free().min(used.allowed / RECYCLED_SHARE);
         while self.recycled.bytes() > bytes_max && self.recycled.drop_oldest() {}
     }
 
@@ -308,10 +324,35 @@ impl MemoryFolder {
         let mut used = self.used();
         used.allowed = bytes.min(used.counts.limit);
         self.bound_recycled(&used);
+        if used.in_use() > bytes {
+            used.streams.reclaim();
+        }
         used.in_use() > bytes
     }
 
-    /// Bytes that are here, are being written here, or are still mapped.
+    /// Whether objects may be here.
+    pub(crate) fn has_budget(&self) -> bool {
+        self.used().counts.limit > 0
+    }
+
+    /// Grants memory to a stream, of what objects leave.
+    pub(crate) fn grant_stream(&self, task: (u128, u32), length: u64) -> Option<PathBuf> {
+        let mut used = self.used();
+        if stream_memory::is_scarce(used.free()) {
+            self.settle_left(&mut used);
+            used.streams.reclaim();
+        }
+        let granted = used.streams.grant(task, length, used.free());
+        self.bound_recycled(&used);
+        granted
+    }
+
+    /// What is here now may be the most.
+    pub(crate) fn note_peak(&self) {
+        self.used().note_peak();
+    }
+
+    /// Bytes that are here, are being written here, are still mapped, or are shared by streams.
     pub(crate) fn in_use(&self) -> u64 {
         self.used().in_use()
     }

@@ -22,10 +22,11 @@ use crate::digests::{Digests, Part};
 use crate::directory::Directory;
 use crate::error::StoreError;
 use crate::limits::DIGEST_AT_COMMIT_BYTES_MAX;
-use crate::memory_folder::{MemoryFolder, MemoryUse};
+use crate::memory_folder::MemoryFolder;
 use crate::network;
 use crate::scratch::{Finished, Scratch};
 use crate::store::{Draft, ObjectStore};
+use crate::stream_memory::StreamMemory;
 use crate::values::{Location, LostObject, Object, ObjectName, Place};
 
 /// The objects of a run, each a file.
@@ -33,6 +34,7 @@ use crate::values::{Location, LostObject, Object, ObjectName, Place};
 pub struct FileObjects {
     pub(crate) directory: Directory,
     memory: OnceLock<Arc<MemoryFolder>>,
+    pub(crate) streams: Arc<StreamMemory>,
     pub(crate) scratch: Arc<Scratch>,
     pub(crate) budget: Arc<Budget>,
     /// For a later process of the run, if there may be one.
@@ -56,6 +58,7 @@ impl FileObjects {
             has_stamps: network::kind_at(directory.path()).is_none(),
             directory,
             memory: OnceLock::new(),
+            streams: Arc::default(),
             scratch,
             budget,
             digests,
@@ -73,12 +76,6 @@ impl FileObjects {
     /// From now on files that were written in memory stay there.
     pub(crate) fn use_memory(&self, memory: Arc<MemoryFolder>) {
         self.memory.get_or_init(|| memory);
-    }
-
-    /// How much of the store is in memory.
-    pub fn memory_use(&self) -> MemoryUse {
-        self.memory()
-            .map_or(MemoryUse::default(), MemoryFolder::counts)
     }
 
     /// Whether an object takes room on the disk: it is not in memory, nor another name of the file

@@ -296,14 +296,17 @@ impl RunFolder {
     }
 
     /// From now on objects whose length is known before they are written are in memory, as far as
-    /// `limit` bytes go; so are those that an earlier process of the run has left there. To be
+    /// `limit` bytes go; so are those that an earlier process of the run has left there. Streams
+    /// share these bytes with them, or have `streams` bytes if there are none for objects. To be
     /// called before the objects of an earlier process are recovered.
     ///
     /// # Errors
     /// `ReadOnly`, `System` if what was being written by an earlier process cannot be removed.
-    pub fn use_memory(&self, limit: u64) -> Result<(), StoreError> {
+    pub fn use_memory(&self, limit: u64, streams: u64) -> Result<(), StoreError> {
         memory_folder::sweep(LOCK_NAME);
-        let Some(memory) = MemoryFolder::open(self.path(), limit).map(Arc::new) else {
+        self.objects.streams.allow(streams);
+        let streams = self.objects.streams.clone();
+        let Some(memory) = MemoryFolder::open(self.path(), limit, streams).map(Arc::new) else {
             return Ok(());
         };
         self.objects.use_memory(memory.clone());

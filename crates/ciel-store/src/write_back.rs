@@ -56,9 +56,10 @@ impl FileObjects {
         }
     }
 
-    /// Frees what nobody has mapped any more of objects that are not in memory now; how many bytes.
+    /// Frees what nobody has mapped any more, of objects that are not in memory now and of what
+    /// streams shared; how many bytes.
     pub fn settle_memory(&self) -> u64 {
-        self.memory().map_or(0, MemoryFolder::settle)
+        self.memory().map_or(0, MemoryFolder::settle) + self.streams.settle()
     }
 
     /// A descriptor that can be read without waiting when [`settle_memory`](Self::settle_memory)

@@ -38,7 +38,7 @@ impl Home {
         let run = RunFolder::create(&self.state, id, u64::MAX).unwrap();
         run.describe(b"{}").unwrap();
         run.journal_folder().unwrap();
-        run.use_memory(LIMIT).unwrap();
+        run.use_memory(LIMIT, 0).unwrap();
         run.record(false);
         run
     }
@@ -147,7 +147,7 @@ fn next_process_of_the_run_finds_what_is_in_memory_and_removes_the_rest() {
     fs::remove_file(&paths[1]).unwrap();
     fs::write(&paths[1], vec![b'y'; 30]).unwrap();
     let run = RunFolder::reopen(&home.state, "run", u64::MAX).unwrap();
-    run.use_memory(0).unwrap();
+    run.use_memory(0, 0).unwrap();
     let lost = run.objects().retain(&objects[..2], u64::MAX).unwrap();
     let changed = LostObject {
         name: objects[1].name,

@@ -32,7 +32,7 @@ impl Place {
         let run = RunFolder::create(&state, "run", u64::MAX).unwrap();
         run.describe(b"{}").unwrap();
         run.journal_folder().unwrap();
-        run.use_memory(LIMIT).unwrap();
+        run.use_memory(LIMIT, 0).unwrap();
         let place = Place {
             _folder: folder,
             state,
@@ -200,6 +200,6 @@ fn next_process_of_the_run_finds_no_files_that_waited() {
         RunFolder::reopen(&other, "run", u64::MAX).unwrap()
     };
     fs::write(waiting.join("77"), vec![7; MIB]).unwrap();
-    place.run.use_memory(LIMIT).unwrap();
+    place.run.use_memory(LIMIT, 0).unwrap();
     assert_eq!(fs::read_dir(waiting).unwrap().count(), 0);
 }

@@ -23,7 +23,7 @@ impl Place {
         let folder = TempDir::new().unwrap();
         let state = StateFolder::open(&folder.path().join(".ciel")).unwrap();
         let run = RunFolder::create(&state, "run", u64::MAX).unwrap();
-        run.use_memory(LIMIT).unwrap();
+        run.use_memory(LIMIT, 0).unwrap();
         if run.objects_paths().len() != 2 {
             println!("skipped: /dev/shm is no file system in memory that can be written to");
             return None;
@@ -216,7 +216,7 @@ impl Place {
         let other = RunFolder::create(&state, "other", u64::MAX).unwrap();
         drop(std::mem::replace(&mut place.run, other));
         place.run = RunFolder::reopen(&state, "run", u64::MAX).unwrap();
-        place.run.use_memory(LIMIT).unwrap();
+        place.run.use_memory(LIMIT, 0).unwrap();
         place
     }
 }

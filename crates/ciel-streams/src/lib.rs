@@ -6,7 +6,8 @@
 //! consumer declare (ciel-programming-models §6.1). Every mode gives a consumer the same bytes,
 //! each once and in order, and no mode shows it an end that is none.
 //!
-//! [`regions`] is the machine of the memory that both ends of a direct stream share.
+//! [`regions`] is the machine of the memory that both ends of a direct stream share, [`layout`]
+//! says what lies where in it.
 //!
 //! It does not know tasks, retries, files, pipes, sockets or clocks: a consumer is a
 //! [`ConsumerId`], the passing of a limit is an event. What moves the bytes is the crate
@@ -16,6 +17,7 @@
 mod check;
 mod consumer;
 mod event;
+pub mod layout;
 pub mod limits;
 pub mod regions;
 mod stream;

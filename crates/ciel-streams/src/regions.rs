@@ -13,8 +13,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::limits::{
-    FRESH_MIB_US, SHARED_AT_ONCE_BYTES, SHARED_BYTES, SHARED_HELD_BYTES_MAX, SHARED_UNIT_BYTES,
-    SHARED_UNTAKEN_BYTES_MAX, SHARED_VALUE_BYTES_MAX, SHARED_VALUE_BYTES_MIN,
+    FRESH_MIB_US, SHARED_AT_ONCE_PARTS, SHARED_BYTES, SHARED_BYTES_MIN, SHARED_HELD_PARTS,
+    SHARED_UNIT_BYTES, SHARED_UNTAKEN_PARTS, SHARED_VALUE_BYTES_MIN, SHARED_VALUE_PARTS,
 };
 
 /// Bytes of a region as the producer tells of it.
@@ -37,11 +37,11 @@ pub struct NoRegion {
 }
 
 impl Region {
-    /// A region that another process has told of.
+    /// A region of memory of so many bytes that another process has told of.
     ///
     /// # Errors
     /// If it lies outside of the memory, or nothing is placed like that.
-    pub fn from_bytes(bytes: [u8; REGION_BYTES]) -> Result<Region, NoRegion> {
+    pub fn from_bytes(bytes: [u8; REGION_BYTES], memory: u64) -> Result<Region, NoRegion> {
         let word = |at: usize| {
             let word = bytes[8 * at..8 * at + 8].try_into();
             u64::from_le_bytes(word.expect("eight bytes"))
@@ -51,7 +51,7 @@ impl Region {
             length: word(1),
             number: word(2),
         };
-        match region.is_placed() {
+        match region.is_placed(memory) {
             true => Ok(region),
             false => Err(region.refused()),
         }
@@ -85,10 +85,10 @@ impl Region {
         (self.offset / SHARED_UNIT_BYTES) as usize
     }
 
-    fn is_placed(self) -> bool {
+    fn is_placed(self, memory: u64) -> bool {
         self.offset.is_multiple_of(SHARED_UNIT_BYTES)
-            && is_shared(self.length)
-            && self.offset <= SHARED_BYTES - self.room()
+            && is_shared(self.length, memory)
+            && self.offset <= memory - self.room()
             && self.number > 0
     }
 
@@ -114,9 +114,22 @@ impl Region {
     }
 }
 
-/// Whether a value of so many bytes is large enough for a region, and not too large.
-pub fn is_shared(length: u64) -> bool {
-    (SHARED_VALUE_BYTES_MIN..=SHARED_VALUE_BYTES_MAX).contains(&length)
+/// Whether a value of so many bytes is large enough for a region of such memory, and not too large.
+pub fn is_shared(length: u64, memory: u64) -> bool {
+    (SHARED_VALUE_BYTES_MIN..=memory / SHARED_VALUE_PARTS).contains(&length)
+}
+
+/// How much memory a stream gets where so many bytes are free, of which others want some, too: all
+/// that it could use, or half of what is free, or just so much that a value of `length` bytes is
+/// shared; nothing if that is not free.
+pub fn granted(length: u64, free: u64) -> Option<u64> {
+    if !is_shared(length, SHARED_BYTES) {
+        return None;
+    }
+    let least = length.next_multiple_of(SHARED_UNIT_BYTES) * SHARED_VALUE_PARTS;
+    let least = least.clamp(SHARED_BYTES_MIN, SHARED_BYTES);
+    let half = free / 2 / SHARED_UNIT_BYTES * SHARED_UNIT_BYTES;
+    (least <= free).then(|| half.clamp(least, SHARED_BYTES))
 }
 
 /// Where a value goes.
@@ -133,8 +146,10 @@ pub enum Place {
 }
 
 /// The regions in use, as the producer knows them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Regions {
+    /// Bytes of the memory.
+    memory: u64,
     /// By their offsets.
     used: BTreeMap<u64, Region>,
     /// Where the pages end that are there.
@@ -147,11 +162,16 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// None in use, in memory of which so many bytes have pages already, from its beginning on.
-    pub fn with_pages(bytes: u64) -> Regions {
+    /// None in use, in so many bytes of memory, of which `pages` bytes have pages already, from its
+    /// beginning on.
+    pub fn new(memory: u64, pages: u64) -> Regions {
         Regions {
-            warm_end: bytes.min(SHARED_BYTES),
-            ..Regions::default()
+            memory,
+            used: BTreeMap::new(),
+            warm_end: pages.min(memory),
+            number: 0,
+            untaken: VecDeque::new(),
+            untaken_bytes: 0,
         }
     }
 
@@ -170,17 +190,18 @@ impl Regions {
         may_wait: bool,
         mut is_released: impl FnMut(Region) -> bool,
     ) -> Place {
-        if !is_shared(length) {
+        if !is_shared(length, self.memory) {
             return Place::Pipe;
         }
         self.used.retain(|_, region| !is_released(*region));
         let region = self.lowest(length);
-        if !region.is_placed() {
+        if !region.is_placed(self.memory) {
             return Place::Pipe;
         }
         let fresh = region.end().saturating_sub(self.warm_end);
         let may_be_warm = self.used.len() > 1 && region.room() <= self.warm_end;
-        if may_wait && may_be_warm && fresh > 0 && region.end() > SHARED_AT_ONCE_BYTES {
+        if may_wait && may_be_warm && fresh > 0 && region.end() > self.memory / SHARED_AT_ONCE_PARTS
+        {
             let time = (fresh * FRESH_MIB_US) >> 20;
             return Place::NextReleased(Duration::from_micros(time));
         }
@@ -224,7 +245,7 @@ impl Regions {
         while let Some(region) = self.untaken.pop_front_if(|region| region.number <= taken) {
             self.untaken_bytes -= region.length;
         }
-        self.untaken_bytes > SHARED_UNTAKEN_BYTES_MAX
+        self.untaken_bytes > self.memory / SHARED_UNTAKEN_PARTS
     }
 
     /// The invariant: each region lies in the memory, where pages are, and no two of them overlap.
@@ -234,7 +255,10 @@ impl Regions {
     fn check_all(&self) {
         let mut end = 0;
         for region in self.used.values() {
-            assert!(region.offset >= end && region.is_placed(), "{self:?}");
+            assert!(
+                region.offset >= end && region.is_placed(self.memory),
+                "{self:?}"
+            );
             end = region.end();
         }
         assert!(end <= self.warm_end, "{self:?}");
@@ -242,14 +266,25 @@ impl Regions {
 }
 
 /// The regions that a reader has not released.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct HeldRegions {
+    /// Bytes of the memory.
+    memory: u64,
     /// By their offsets.
     held: BTreeMap<u64, Region>,
     bytes: u64,
 }
 
 impl HeldRegions {
+    /// None, in so many bytes of memory.
+    pub fn new(memory: u64) -> HeldRegions {
+        HeldRegions {
+            memory,
+            held: BTreeMap::new(),
+            bytes: 0,
+        }
+    }
+
     /// The producer has told of a region.
     ///
     /// # Errors
@@ -273,7 +308,7 @@ impl HeldRegions {
 
     /// Whether so much is held that a further value is to be copied.
     pub fn is_full(&self) -> bool {
-        self.bytes > SHARED_HELD_BYTES_MAX
+        self.bytes > self.memory / SHARED_HELD_PARTS
     }
 
     /// Whether nothing is held.
@@ -286,7 +321,7 @@ impl HeldRegions {
         let ends = self.held.values().map(|region| region.end());
         let begins = self.held.keys().copied();
         let gaps = std::iter::once(0).chain(ends);
-        gaps.zip(begins.chain([SHARED_BYTES]))
+        gaps.zip(begins.chain([self.memory]))
             .map(|(begin, end)| begin as usize..end as usize)
             .filter(|gap| !gap.is_empty())
             .collect()

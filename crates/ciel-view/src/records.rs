@@ -116,7 +116,7 @@ pub struct StoreRecord {
     /// Bytes of those present that are in memory instead of on the disk.
     #[serde(default)]
     pub memory_bytes: u64,
-    /// The most bytes that were in memory at once.
+    /// The most bytes that were in memory at once, with those that streams shared.
     #[serde(default)]
     pub memory_peak_bytes: u64,
     /// Bytes that may be in memory.
@@ -133,6 +133,13 @@ pub struct StoreRecord {
     /// Bytes that were written from memory to the disk, because tasks needed the memory.
     #[serde(default)]
     pub written_back_bytes: u64,
+    /// Bytes beside all of these that both ends of direct streams share in memory, or keep there
+    /// for a moment for the next stream.
+    #[serde(default)]
+    pub streams_bytes: u64,
+    /// The most of those at once.
+    #[serde(default)]
+    pub streams_peak_bytes: u64,
     /// The same by how the bytes came, of each kind of which there were any.
     pub kinds: Vec<TrafficRecord>,
     /// The largest objects that were made, the largest first.

@@ -16,11 +16,12 @@ const STREAMS: &str = "streams";
 const CACHES: &str = "caches";
 const CHILDREN: &str = "children";
 const OVERWRITES: &str = "overwrites";
+const SHARED: &str = "shared";
 
 /// What this engine can do beyond the plain protocol.
-pub(crate) const OFFERED: [&str; 14] = [
+pub(crate) const OFFERED: [&str; 15] = [
     PARKED, TIMEOUTS, WATCHING, NO_SCRATCH, INTERRUPT, AHEAD, UNWIND, BEGUN, LATER, FILES, STREAMS,
-    CACHES, CHILDREN, OVERWRITES,
+    CACHES, CHILDREN, OVERWRITES, SHARED,
 ];
 
 /// What a worker and this engine both can do.
@@ -54,6 +55,8 @@ pub(crate) struct Features {
     pub(crate) children: bool,
     /// The worker writes all bytes of a file whose length it has said, so other ones may be there.
     pub(crate) overwrites: bool,
+    /// A task may share memory with the reader of its stream.
+    pub(crate) shared: bool,
 }
 
 impl Features {
@@ -75,6 +78,7 @@ impl Features {
             caches: names(CACHES),
             children: names(CHILDREN),
             overwrites: names(OVERWRITES),
+            shared: names(SHARED),
         }
     }
 }

@@ -98,6 +98,17 @@ impl Files {
         Ok(path)
     }
 
+    /// Memory that the task shares with the reader of its stream; see [`Host::share_memory`].
+    pub(crate) fn share_memory(
+        &mut self,
+        host: &mut dyn Host,
+        task: &Assignment,
+        length: u64,
+    ) -> Option<PathBuf> {
+        self.touched = true;
+        host.share_memory(task, self.scratch, length)
+    }
+
     /// What a task that starts finds in place of an input that it takes as a stream.
     pub(crate) fn find_stream(
         &mut self,

@@ -204,6 +204,16 @@ pub trait Host {
         form: Form,
     ) -> Failed<PathBuf>;
 
+    /// Memory that a task shares with the reader of its stream, in which four values of `length`
+    /// bytes have room: the path of a memory file, which counts until no process has it. None if
+    /// there is none to give now.
+    fn share_memory(&mut self, _: &Assignment, _: Scratch, _length: u64) -> Option<PathBuf> {
+        None
+    }
+
+    /// The reader of an output of a task had so many bytes of it through such memory.
+    fn note_shared(&mut self, _: &Assignment, _output: u32, _bytes: u64) {}
+
     /// What has become of the bytes of an open stream, whose task ends well: the file with them, or
     /// none if its one reader has them.
     ///
@@ -257,6 +267,7 @@ pub trait Host {
     /// The object behind a handle is settled: what a task reads of it meanwhile comes to its end.
     fn settle_stream(&mut self, scratch: Scratch, handle: Handle);
 
-    /// Removes all scratch files of a start; its streams are closed.
+    /// Removes all scratch files of a start; its streams are closed, and memory that it was granted
+    /// for them is its readers' only.
     fn clear(&mut self, scratch: Scratch);
 }

@@ -47,6 +47,12 @@ pub(crate) fn perform(turn: &mut Turn<'_>, task: &mut WorkerTask, kind: Kind) ->
             let what = (Purpose::Object, Form::Bytes);
             Ok(open(turn, task, message.request, what, message.length))
         }
+        Kind::OpenShared(message) if turn.features.shared => Ok(open_shared(turn, task, &message)),
+        Kind::OpenShared(message) => {
+            let why = "the worker has not named the feature \"shared\"";
+            Ok(refused(task, message.request, why))
+        }
+        Kind::StreamShared(message) => Ok(stream_shared(turn, task, &message)),
         Kind::Commit(message) => commit(turn, task, &message),
         Kind::Write(message) => write(turn, task, &message),
         Kind::Observe(message) if message.kind == FEW_CHILDREN && turn.features.children => {
@@ -357,6 +363,27 @@ fn open(
         Err(failure) => answer::Result::Refused(failures::to_wire(&failure)),
     };
     Outcome::Answer(Box::new(answer(request, result)))
+}
+
+fn open_shared(turn: &mut Turn<'_>, task: &mut WorkerTask, message: &wire::OpenShared) -> Outcome {
+    let request = message.request;
+    if let Err(why) = task.check_request(request) {
+        return refused(task, request, why);
+    }
+    let path = task.share_memory(turn.host, message.length);
+    let path = path.unwrap_or_default().to_string_lossy().into_owned();
+    let result = answer::Result::Opened(wire::Opened { path });
+    Outcome::Answer(Box::new(answer(request, result)))
+}
+
+/// What is said of something that is no stream of the task is for nobody.
+fn stream_shared(turn: &mut Turn<'_>, task: &WorkerTask, message: &wire::StreamShared) -> Outcome {
+    let is_stream = |opened: &Opened| opened.purpose == Purpose::Stream(message.output);
+    if turn.features.shared && task.files.opened.values().any(is_stream) {
+        turn.host
+            .note_shared(&task.assignment, message.output, message.bytes);
+    }
+    Outcome::Nothing
 }
 
 fn commit(turn: &mut Turn<'_>, task: &mut WorkerTask, message: &wire::Commit) -> Failed<Outcome> {

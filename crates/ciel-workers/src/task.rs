@@ -152,6 +152,11 @@ impl WorkerTask {
         Ok(path)
     }
 
+    /// Memory that the task shares with the reader of its stream.
+    pub(crate) fn share_memory(&mut self, host: &mut dyn Host, length: u64) -> Option<PathBuf> {
+        self.files.share_memory(host, &self.assignment, length)
+    }
+
     /// The file that a request has opened; the request is over.
     pub(crate) fn take_file(&mut self, request: u32) -> Option<Opened> {
         let file = self.files.opened.remove(&request)?;

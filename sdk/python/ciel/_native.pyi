@@ -228,8 +228,10 @@ class Incoming:
 class SharedWriter:
     """Places values of a stream in memory that the reader of its pipe maps, if it does."""
 
-    def __new__(cls, pipe: int) -> SharedWriter: ...
+    def __new__(cls, pipe: int, ask: Callable[[int], str | None]) -> SharedWriter: ...
     def place(self, pieces: list[Any]) -> tuple[bytes, bool] | None: ...
+    @property
+    def shared_bytes(self) -> int: ...
 
 @final
 class SharedReader:
@@ -640,6 +642,15 @@ def tell_caches(connection: Connection, held: list[str], dropped: list[str]) -> 
 
     And of which it keeps nothing any more.
     """
+
+def open_shared(connection: Connection, tag: int, request: int, length: int) -> None:
+    """Asks for memory to share with the reader of a stream; answered by `opened`.
+
+    Four values of `length` bytes have room there. The path is empty if there is none.
+    """
+
+def tell_shared(connection: Connection, tag: int, output: int, bytes: int) -> None:
+    """How much of an output its reader has had through such memory, before the exit."""
 
 @final
 class OrderedFile:

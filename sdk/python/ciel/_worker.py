@@ -27,7 +27,17 @@ from ciel._frames import passed
 from ciel._freeze import FrozenObject, mapping_of, object_of
 from ciel._future import Future, Known
 from ciel._json_call import json_of, with_values
-from ciel._native import Failed, File, Incoming, Pending, SharedWriter, Value, plain_call
+from ciel._native import (
+    Failed,
+    File,
+    Incoming,
+    Pending,
+    SharedWriter,
+    Value,
+    open_shared,
+    plain_call,
+    tell_shared,
+)
 from ciel._once import relieve
 from ciel._output import BUFFER_BYTES, PIPED_BYTES_MAX, Counted, check_written, writing_to
 from ciel._payload import BY_VALUE, OBJECT_BYTES_MIN, Unpacked
@@ -150,12 +160,20 @@ class WorkerStrand(KeepingStrand):
         """Runs a generator and writes what it yields, at once, to those who read it."""
         self.connection.open_output(self.tag, 0, 0, "bytes" if joined else FRAMES)
         with open(self.path(0), "wb", buffering=0) as pipe:
-            shared = None if joined else SharedWriter(pipe.fileno())
+            shared = None if joined else SharedWriter(pipe.fileno(), self._memory)
             for part in encoded(pieces, joined):
                 self.process.check_forked(None)
                 part = part if shared is None else passed(part, shared)
                 write_pieces(pipe, part, PIPED_BYTES_MAX)
+        if shared is not None and shared.shared_bytes > 0:
+            tell_shared(self.connection, self.tag, 0, shared.shared_bytes)
         self._exit([])
+
+    def _memory(self, length: int) -> str | None:
+        """The path of memory in which four values of so many bytes have room, if there is any."""
+        request = self.next_request()
+        open_shared(self.connection, self.tag, request, length)
+        return self.path(request) or None
 
     def _function(self, payload: Unpacked) -> Callable[..., Any]:
         if not payload.flags & BY_VALUE:

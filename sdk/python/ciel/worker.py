@@ -31,6 +31,7 @@ FEATURES = [
     "streams",
     "caches",
     "overwrites",
+    "shared",
 ]
 
 

@@ -5,6 +5,7 @@ It knows no tasks. Used by the tests of shared values and of memory that is kept
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,32 @@ from ciel._native import SharedReader, SharedValue, SharedWriter
 
 LONG = 1 << 20
 MEMORY = 66 << 20
+WORD_BYTES = 64 << 10
+"""Bytes before the values in the memory that both ends share."""
+
+_granted: list[int] = []
+
+
+def granted(length: int, memory: int = MEMORY) -> str | None:
+    """The path of new memory, as the engine makes it; it stays until more is asked for."""
+    forget_granted()
+    file = os.memfd_create("ciel-values", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(file, WORD_BYTES + memory)
+    seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+    fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
+    _granted.append(file)
+    return f"/proc/self/fd/{file}"
+
+
+def forget_granted() -> None:
+    """The engine of the last grant is gone."""
+    while _granted:
+        os.close(_granted.pop())
+
+
+def writer_at(pipe: int) -> SharedWriter:
+    """The producer of a pipe, with as much memory as a stream gets at most."""
+    return SharedWriter(pipe, granted)
 
 
 def part_of(number: int, length: int) -> bytes:
@@ -43,7 +70,7 @@ def pipe_of(folder: Path, frames: Iterable[list[Any]]) -> Iterator[BinaryIO]:
     reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     pipe = open(path, "wb", buffering=0)  # noqa: SIM115
     os.set_blocking(reading, True)
-    writer = threading.Thread(target=write_all, args=(pipe, SharedWriter(pipe.fileno()), frames))
+    writer = threading.Thread(target=write_all, args=(pipe, writer_at(pipe.fileno()), frames))
     writer.start()
     yield open(reading, "rb")  # noqa: SIM115
     writer.join()

@@ -11,9 +11,9 @@ from typing import Any
 
 import jobs
 import pytest
-from ciel._native import SharedReader, SharedWriter
+from ciel._native import SharedReader
 from conditions import until
-from shared_parts import LONG, frames_of, is_shared, part_of, parts_of
+from shared_parts import LONG, frames_of, is_shared, part_of, parts_of, writer_at
 
 
 def new_folder(tmp_path: Path) -> Path:
@@ -80,7 +80,7 @@ class Ends:
         folder.mkdir()
         os.mkfifo(folder / "pipe")
         self.descriptor = os.open(folder / "pipe", os.O_RDWR)
-        self.writer = SharedWriter(self.descriptor)
+        self.writer = writer_at(self.descriptor)
         self.reader = SharedReader(self.descriptor)
 
     def passed(self, data: bytes) -> memoryview:

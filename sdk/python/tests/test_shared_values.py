@@ -18,7 +18,16 @@ from ciel._frames import SHARED_BYTES_MIN, parts_from
 from ciel._freeze import frame_of, values_in
 from ciel._native import SharedReader
 from conditions import until
-from shared_parts import LONG, MEMORY, frames_of, is_shared, part_of, parts_of, pipe_of
+from shared_parts import (
+    LONG,
+    MEMORY,
+    forget_granted,
+    frames_of,
+    is_shared,
+    part_of,
+    parts_of,
+    pipe_of,
+)
 
 SHARED = 1 << 63
 
@@ -108,6 +117,7 @@ def test_nothing_is_left_of_a_stream_whose_values_are_gone(tmp_path: Path) -> No
     with parts_of(tmp_path, frames_of([LONG] * 8)) as parts:
         assert is_shared(list(parts)[-1])
     del parts
+    forget_granted()
     until(lambda: "ciel-values" not in Path("/proc/self/maps").read_text())
     name = f"ciel-values-{os.stat(tmp_path).st_dev:x}-{os.stat(tmp_path / 'pipe').st_ino:x}"
     assert name not in Path("/proc/net/unix").read_text()

@@ -9,7 +9,7 @@ pub struct WorkerMessage {
     /// The kind of message. A message without one is an error.
     #[prost(
         oneof = "worker_message::Kind",
-        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21"
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23"
     )]
     pub kind: ::core::option::Option<worker_message::Kind>,
 }
@@ -78,6 +78,12 @@ pub mod worker_message {
         /// Says of which objects the worker keeps what it has made of them.
         #[prost(message, tag = "21")]
         Caches(super::Caches),
+        /// Requests memory to share with the reader of a stream; answered.
+        #[prost(message, tag = "22")]
+        OpenShared(super::OpenShared),
+        /// Says what of a stream its reader has had through shared memory.
+        #[prost(message, tag = "23")]
+        StreamShared(super::StreamShared),
     }
 }
 /// One message from the engine to a worker.
@@ -575,6 +581,29 @@ pub struct OpenConstruct {
     #[prost(uint64, tag = "2")]
     pub length: u64,
 }
+/// Requests memory that the task, which writes a stream, shares with the one reader of it, beside the
+/// pipe. Answered by Answer.opened, with an empty path if the run has none to give now. Needs the
+/// feature "shared".
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OpenShared {
+    /// Number of the request, unlike those of the task's other open requests.
+    #[prost(uint32, tag = "1")]
+    pub request: u32,
+    /// Bytes of the value that is to have room there four times.
+    #[prost(uint64, tag = "2")]
+    pub length: u64,
+}
+/// Says how much of an output that is a stream its reader has had through shared memory, before the
+/// exit of the task. Needs the feature "shared".
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StreamShared {
+    /// Number of the output, from 0.
+    #[prost(uint32, tag = "1")]
+    pub output: u32,
+    /// Bytes of all values that went that way.
+    #[prost(uint64, tag = "2")]
+    pub bytes: u64,
+}
 /// The file is complete; the worker writes to it no more.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Commit {
@@ -926,7 +955,7 @@ pub mod answer {
         /// To OpenReference.
         #[prost(message, tag = "2")]
         Reference(super::Reference),
-        /// To OpenOutput and OpenConstruct.
+        /// To OpenOutput, OpenConstruct and OpenShared.
         #[prost(message, tag = "3")]
         Opened(super::Opened),
         /// To Observe without a value.
@@ -941,7 +970,7 @@ pub mod answer {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Opened {
     /// Absolute path of a file of the task's own, or of a pipe. The file is empty, but for a worker with
-    /// the feature "overwrites".
+    /// the feature "overwrites". To OpenShared: of a sealed memory file of zeros, or empty.
     #[prost(string, tag = "1")]
     pub path: ::prost::alloc::string::String,
 }

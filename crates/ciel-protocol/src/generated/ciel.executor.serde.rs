@@ -5189,6 +5189,120 @@ impl<'de> serde::Deserialize<'de> for OpenReference {
         deserializer.deserialize_struct("ciel.executor.OpenReference", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for OpenShared {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.request != 0 {
+            len += 1;
+        }
+        if self.length != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.OpenShared", len)?;
+        if self.request != 0 {
+            struct_ser.serialize_field("request", &self.request)?;
+        }
+        if self.length != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("length", ToString::to_string(&self.length).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for OpenShared {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "request",
+            "length",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Request,
+            Length,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "request" => Ok(GeneratedField::Request),
+                            "length" => Ok(GeneratedField::Length),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = OpenShared;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.OpenShared")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<OpenShared, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut request__ = None;
+                let mut length__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Request => {
+                            if request__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("request"));
+                            }
+                            request__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Length => {
+                            if length__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("length"));
+                            }
+                            length__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(OpenShared {
+                    request: request__.unwrap_or_default(),
+                    length: length__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.OpenShared", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Opened {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -8148,6 +8262,120 @@ impl<'de> serde::Deserialize<'de> for StreamMode {
         deserializer.deserialize_any(GeneratedVisitor)
     }
 }
+impl serde::Serialize for StreamShared {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.output != 0 {
+            len += 1;
+        }
+        if self.bytes != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("ciel.executor.StreamShared", len)?;
+        if self.output != 0 {
+            struct_ser.serialize_field("output", &self.output)?;
+        }
+        if self.bytes != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("bytes", ToString::to_string(&self.bytes).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for StreamShared {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "output",
+            "bytes",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Output,
+            Bytes,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "output" => Ok(GeneratedField::Output),
+                            "bytes" => Ok(GeneratedField::Bytes),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = StreamShared;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct ciel.executor.StreamShared")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<StreamShared, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut output__ = None;
+                let mut bytes__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Output => {
+                            if output__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("output"));
+                            }
+                            output__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Bytes => {
+                            if bytes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("bytes"));
+                            }
+                            bytes__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(StreamShared {
+                    output: output__.unwrap_or_default(),
+                    bytes: bytes__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("ciel.executor.StreamShared", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for StreamWish {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -8603,6 +8831,12 @@ impl serde::Serialize for WorkerMessage {
                 worker_message::Kind::Caches(v) => {
                     struct_ser.serialize_field("caches", v)?;
                 }
+                worker_message::Kind::OpenShared(v) => {
+                    struct_ser.serialize_field("openShared", v)?;
+                }
+                worker_message::Kind::StreamShared(v) => {
+                    struct_ser.serialize_field("streamShared", v)?;
+                }
             }
         }
         struct_ser.end()
@@ -8643,6 +8877,10 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
             "ended_in_place",
             "endedInPlace",
             "caches",
+            "open_shared",
+            "openShared",
+            "stream_shared",
+            "streamShared",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -8668,6 +8906,8 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
             Define,
             EndedInPlace,
             Caches,
+            OpenShared,
+            StreamShared,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -8710,6 +8950,8 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
                             "define" => Ok(GeneratedField::Define),
                             "endedInPlace" | "ended_in_place" => Ok(GeneratedField::EndedInPlace),
                             "caches" => Ok(GeneratedField::Caches),
+                            "openShared" | "open_shared" => Ok(GeneratedField::OpenShared),
+                            "streamShared" | "stream_shared" => Ok(GeneratedField::StreamShared),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -8879,6 +9121,20 @@ impl<'de> serde::Deserialize<'de> for WorkerMessage {
                                 return Err(serde::de::Error::duplicate_field("caches"));
                             }
                             kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::Caches)
+;
+                        }
+                        GeneratedField::OpenShared => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("openShared"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::OpenShared)
+;
+                        }
+                        GeneratedField::StreamShared => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("streamShared"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(worker_message::Kind::StreamShared)
 ;
                         }
                     }

@@ -252,6 +252,18 @@ impl Host for WorkerHost<'_> {
         self.stored(&task.label, opened)?
     }
 
+    fn share_memory(&mut self, _: &Assignment, scratch: Scratch, length: u64) -> Option<PathBuf> {
+        self.workers.streams.watch_memory();
+        let objects = self.engine().folder.objects();
+        objects.grant_stream_memory((scratch.name.0, scratch.tag), length)
+    }
+
+    fn note_shared(&mut self, task: &Assignment, output: u32, bytes: u64) {
+        let mut core = self.engine().lock();
+        core.history
+            .stream_shared(&task.label, (task.attempt, output), bytes);
+    }
+
     fn end_stream(
         &mut self,
         _task: &Label,
@@ -302,6 +314,8 @@ impl Host for WorkerHost<'_> {
 
     fn clear(&mut self, scratch: Scratch) {
         self.workers.streams.close(scratch.tag);
+        let objects = self.engine().folder.objects();
+        objects.end_stream_memory((scratch.name.0, scratch.tag));
         let folders = self.engine().folder.scratch();
         // What cannot be removed now goes with the run's folder.
         let _ = folders.clear(scratch.name.0, scratch.tag);

@@ -4,7 +4,7 @@
 //! ends of each, and closes them with the task. It does not know what the bytes mean. Read next:
 //! `crate::streams`, for the way that they take.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -18,6 +18,8 @@ use rustc_hash::FxHashMap;
 
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::looks::Removals;
+use crate::memory;
 use crate::objects::ObjectError;
 use crate::sources::Source;
 use crate::streams::{Attached, Carried, Inlet, Onlooker, Outlets, Place, attach_by_name};
@@ -29,6 +31,8 @@ const BYTES: &str = "bytes";
 pub(super) struct TaskStreams {
     engine: Arc<Engine>,
     tasks: RefCell<FxHashMap<u32, Ends>>,
+    /// Whether somebody waits for the end of memory that streams share.
+    watches_memory: Cell<bool>,
 }
 
 /// The streams of one start of a task.
@@ -56,6 +60,15 @@ impl TaskStreams {
         TaskStreams {
             engine: engine.clone(),
             tasks: RefCell::default(),
+            watches_memory: Cell::new(false),
+        }
+    }
+
+    /// From now on memory that streams share is freed when no process has it any more.
+    pub(super) fn watch_memory(&self) {
+        if !self.watches_memory.replace(true) {
+            let closed = Removals::of_stream_memory(self.engine.folder.objects());
+            tokio::task::spawn_local(memory::settle_when_told(self.engine.clone(), closed));
         }
     }
 

@@ -3,16 +3,19 @@
 use std::time::Duration;
 
 use ciel_streams::limits::{
-    FRESH_MIB_US, SHARED_AT_ONCE_BYTES, SHARED_BYTES, SHARED_HELD_BYTES_MAX, SHARED_UNIT_BYTES,
-    SHARED_UNITS, SHARED_UNTAKEN_BYTES_MAX, SHARED_VALUE_BYTES_MAX, SHARED_VALUE_BYTES_MIN,
+    FRESH_MIB_US, SHARED_AT_ONCE_PARTS, SHARED_BYTES, SHARED_BYTES_MIN, SHARED_HELD_PARTS,
+    SHARED_UNIT_BYTES, SHARED_UNITS, SHARED_UNTAKEN_PARTS, SHARED_VALUE_BYTES_MIN,
+    SHARED_VALUE_PARTS,
 };
-use ciel_streams::regions::{HeldRegions, Place, REGION_BYTES, Region, Regions, is_shared};
+use ciel_streams::regions::{
+    HeldRegions, Place, REGION_BYTES, Region, Regions, granted, is_shared,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 const UNIT: u64 = SHARED_UNIT_BYTES;
 const MIN: u64 = SHARED_VALUE_BYTES_MIN;
-const MAX: u64 = SHARED_VALUE_BYTES_MAX;
+const MAX: u64 = SHARED_BYTES / SHARED_VALUE_PARTS;
 
 /// Where a producer that does not wait has a value.
 fn placed(
@@ -41,7 +44,7 @@ impl Oracle {
         Oracle {
             units: [0; SHARED_UNITS],
             held: Vec::new(),
-            reader: HeldRegions::default(),
+            reader: HeldRegions::new(SHARED_BYTES),
         }
     }
 
@@ -70,7 +73,10 @@ impl Oracle {
 
     fn check_reader(&self) {
         let held: usize = self.held.iter().map(|region| region.length()).sum();
-        assert_eq!(self.reader.is_full(), held as u64 > SHARED_HELD_BYTES_MAX);
+        assert_eq!(
+            self.reader.is_full(),
+            held as u64 > SHARED_BYTES / SHARED_HELD_PARTS
+        );
         let mut is_gap = [false; SHARED_UNITS];
         for gap in self.reader.gaps() {
             is_gap[gap.start / UNIT as usize..gap.end / UNIT as usize].fill(true);
@@ -109,7 +115,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #[test]
     fn values_have_the_lowest_free_memory_whatever_is_released_when(acts in acts()) {
-        let mut regions = Regions::default();
+        let mut regions = Regions::new(SHARED_BYTES, 0);
         let mut oracle = Oracle::new();
         for act in acts {
             match act {
@@ -133,7 +139,7 @@ proptest! {
     fn producer_is_far_ahead_when_its_reader_has_a_quarter_of_the_memory_to_take(
         acts in vec((MIN..=MAX, any::<prop::sample::Index>()), 1..60),
     ) {
-        let mut regions = Regions::default();
+        let mut regions = Regions::new(SHARED_BYTES, 0);
         let (mut lengths, mut taken) = (Vec::new(), 0);
         for (length, take) in acts {
             let region = placed(&mut regions, length, |_| true).unwrap();
@@ -142,7 +148,7 @@ proptest! {
             taken = taken.max(take.index(lengths.len() + 1));
             let untaken: u64 = lengths[taken..].iter().sum();
             let is_far_ahead = regions.is_far_ahead(taken as u64);
-            prop_assert_eq!(is_far_ahead, untaken > SHARED_UNTAKEN_BYTES_MAX);
+            prop_assert_eq!(is_far_ahead, untaken > SHARED_BYTES / SHARED_UNTAKEN_PARTS);
         }
     }
 
@@ -151,7 +157,7 @@ proptest! {
         acts in acts(),
         is_released_in_time in any::<bool>(),
     ) {
-        let mut regions = Regions::default();
+        let mut regions = Regions::new(SHARED_BYTES, 0);
         let (mut held, mut waited) = (Vec::new(), Duration::ZERO);
         let mut warm_end = 0;
         for act in acts {
@@ -195,7 +201,7 @@ proptest! {
     fn few_pages_pass_between_a_producer_and_a_reader_that_lets_go(
         length in MIN..=MAX,
     ) {
-        let mut regions = Regions::default();
+        let mut regions = Regions::new(SHARED_BYTES, 0);
         let mut held = Vec::new();
         let mut end = 0;
         for _ in 0..2 * SHARED_BYTES / length {
@@ -212,27 +218,30 @@ proptest! {
             held.push(region);
         }
         let two = 2 * length.next_multiple_of(UNIT);
-        prop_assert!(end <= two.max(SHARED_AT_ONCE_BYTES), "{end} of {length}");
+        prop_assert!(end <= two.max(SHARED_BYTES / SHARED_AT_ONCE_PARTS), "{end} of {length}");
     }
 
     #[test]
     fn whatever_is_told_is_a_region_in_the_memory_or_none(
         words in any::<[u64; 3]>(),
         near in 0..3u64,
+        memory in SHARED_BYTES_MIN / UNIT..=SHARED_UNITS as u64,
     ) {
         let [offset, length, number] = words;
-        for offset in [offset, offset % SHARED_BYTES, SHARED_BYTES - near * UNIT, 0] {
-            for length in [length, length % (2 * MAX), MAX + near, MIN] {
+        let memory = memory * UNIT;
+        for offset in [offset, offset % memory, memory - near * UNIT, 0] {
+            for length in [length, length % (2 * MAX), memory / SHARED_VALUE_PARTS + near, MIN] {
                 let told = [offset, length, number].map(u64::to_le_bytes);
                 let told: [u8; REGION_BYTES] = told.as_flattened().try_into().unwrap();
-                if let Ok(region) = Region::from_bytes(told) {
-                    prop_assert!(region.offset() as u64 + length <= SHARED_BYTES);
-                    prop_assert!(is_shared(length) && number > 0);
+                if let Ok(region) = Region::from_bytes(told, memory) {
+                    prop_assert!(region.offset() as u64 + length <= memory);
+                    prop_assert!(is_shared(length, memory) && number > 0);
                     prop_assert_eq!(region.to_bytes(), told);
                 } else {
                     let end = offset.checked_add(length);
-                    let in_memory = end.is_some_and(|end| end <= SHARED_BYTES);
-                    let is_placed = in_memory && is_shared(length) && offset.is_multiple_of(UNIT);
+                    let in_memory = end.is_some_and(|end| end <= memory);
+                    let is_fit = is_shared(length, memory);
+                    let is_placed = in_memory && is_fit && offset.is_multiple_of(UNIT);
                     prop_assert!(!is_placed || number == 0);
                 }
             }
@@ -240,10 +249,41 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn streams_get_memory_in_which_their_values_are_shared_and_leave_some_for_the_next(
+        lengths in vec(MIN..=MAX, 1..60),
+        budget in 0..=4 * SHARED_BYTES,
+    ) {
+        let mut free = budget;
+        for length in lengths {
+            let least = SHARED_VALUE_PARTS * length.next_multiple_of(UNIT);
+            let least = least.max(SHARED_BYTES_MIN);
+            let Some(bytes) = granted(length, free) else {
+                prop_assert!(free < least);
+                continue;
+            };
+            prop_assert!(bytes <= free && bytes.is_multiple_of(UNIT));
+            prop_assert!((SHARED_BYTES_MIN..=SHARED_BYTES).contains(&bytes));
+            prop_assert!(is_shared(length, bytes));
+            prop_assert!(bytes <= (free / 2).max(least));
+            free -= bytes;
+        }
+    }
+}
+
+#[test]
+fn stream_of_values_that_no_memory_takes_gets_none() {
+    for length in [0, MIN - 1, MAX + 1, u64::MAX] {
+        assert_eq!(granted(length, u64::MAX), None, "{length}");
+    }
+    assert_eq!(granted(MAX, u64::MAX), Some(SHARED_BYTES));
+}
+
 #[test]
 fn four_values_of_16_mib_have_room_and_a_fifth_waits_for_a_release() {
     let length = (16 << 20) + 500;
-    let mut regions = Regions::default();
+    let mut regions = Regions::new(SHARED_BYTES, 0);
     let all: Vec<Region> = (0..4)
         .map(|_| placed(&mut regions, length, |_| false).unwrap())
         .collect();
@@ -258,9 +298,9 @@ fn four_values_of_16_mib_have_room_and_a_fifth_waits_for_a_release() {
 fn region_over_the_end_or_the_beginning_of_a_held_one_is_refused() {
     let at = |unit: u64, units: u64, number: u64| {
         let told = [unit * UNIT, units * UNIT, number].map(u64::to_le_bytes);
-        Region::from_bytes(told.as_flattened().try_into().unwrap()).unwrap()
+        Region::from_bytes(told.as_flattened().try_into().unwrap(), SHARED_BYTES).unwrap()
     };
-    let mut held = HeldRegions::default();
+    let mut held = HeldRegions::new(SHARED_BYTES);
     held.take(at(10, 5, 1)).unwrap();
     for (unit, units) in [(10, 5), (8, 3), (14, 1), (12, 1), (1, 100)] {
         let refused = held.take(at(unit, units, 2)).unwrap_err();
@@ -283,7 +323,7 @@ fn region_over_the_end_or_the_beginning_of_a_held_one_is_refused() {
 
 #[test]
 fn short_and_very_long_values_have_no_region() {
-    let mut regions = Regions::default();
+    let mut regions = Regions::new(SHARED_BYTES, 0);
     for length in [0, 1, MIN - 1, MAX + 1, u64::MAX] {
         assert_eq!(placed(&mut regions, length, |_| true), None, "{length}");
     }

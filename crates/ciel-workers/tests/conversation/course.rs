@@ -203,6 +203,29 @@ fn task_that_takes_a_core_is_not_shown_what_is_not_resolved() {
     assert_eq!(world.send(1, look_on(3, 0)), "answer 3: future");
 }
 
+#[test]
+fn worker_that_has_not_named_the_feature_is_refused_shared_memory() {
+    let mut world = World::running(hello());
+    let answer = world.send(1, open_shared(3, 1000));
+    assert!(
+        answer.starts_with("answer 3: the worker has not"),
+        "{answer}"
+    );
+    assert_eq!(world.send(1, stream_shared(0, 1000)), "");
+}
+
+#[test]
+fn request_for_shared_memory_is_answered_at_once_and_is_over_then() {
+    let mut sharing = hello();
+    sharing.features.push("shared".to_string());
+    let mut world = World::running(sharing);
+    for length in [1000, 1 << 30, 1000] {
+        assert_eq!(world.send(1, open_shared(3, length)), "answer 3: opened");
+    }
+    // The root has no stream, so nobody is to know of it.
+    assert_eq!(world.send(1, stream_shared(0, 1000)), "");
+}
+
 /// A wait ends all watches, so the end of a stream that is settled meanwhile would not be noticed.
 #[test]
 fn stream_that_a_task_looks_at_is_settled_although_the_task_has_waited() {

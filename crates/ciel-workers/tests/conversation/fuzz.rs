@@ -65,6 +65,8 @@ fn request(at: u32) -> BoxedStrategy<Kind> {
             .prop_map(|(request, handle, watch)| open_reference(request, handle, watch)),
         (number(), number()).prop_map(|(request, output)| open_output(request, output)),
         number().prop_map(open_construct),
+        (number(), any::<u64>()).prop_map(|(request, length)| open_shared(request, length)),
+        (number(), any::<u64>()).prop_map(|(output, bytes)| stream_shared(output, bytes)),
         (number(), index(at), fresh(at))
             .prop_map(|(request, at, handle)| commit(request, at, handle)),
         (number(), index(at), numbers())

@@ -4,8 +4,8 @@ use ciel_protocol::wire::block_on::Continuation;
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{
     BlockOn, Commit, Construct, Data, Define, Descriptor, Error, Exit, Failure, Input, Log,
-    Observe, OpenConstruct, OpenOutput, OpenReference, Options, Output, Parked, Publish, Replay,
-    Saved, Spawn, TailSpawn, Wait, Write,
+    Observe, OpenConstruct, OpenOutput, OpenReference, OpenShared, Options, Output, Parked,
+    Publish, Replay, Saved, Spawn, StreamShared, TailSpawn, Wait, Write,
 };
 
 fn data(bytes: &'static [u8], references: &[u32]) -> Option<Data> {
@@ -123,6 +123,14 @@ pub fn open_output(request: u32, output: u32) -> Kind {
         form: "frames".to_string(),
         length: 0,
     })
+}
+
+pub fn open_shared(request: u32, length: u64) -> Kind {
+    Kind::OpenShared(OpenShared { request, length })
+}
+
+pub fn stream_shared(output: u32, bytes: u64) -> Kind {
+    Kind::StreamShared(StreamShared { output, bytes })
 }
 
 pub fn open_construct(request: u32) -> Kind {

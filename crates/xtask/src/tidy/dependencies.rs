@@ -49,7 +49,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("ciel-skywriting", &[]),
     ("ciel-spawner", &[]),
-    ("ciel-store", &["ciel-model"]),
+    ("ciel-store", &["ciel-model", "ciel-streams"]),
     ("ciel-streams", &["ciel-model"]),
     ("ciel-unmodified", &["ciel-ordered"]),
     (

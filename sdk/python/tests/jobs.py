@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -55,6 +56,11 @@ ended = subprocess.run(sys.argv[1:])
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
 sys.exit(ended.returncode)
 """
+
+
+def noting(name: str) -> tuple[str, ...]:
+    """A command beneath which a job's process notes its number in a file, before it begins."""
+    return ("sh", "-c", f'echo $$ > {name} && exec "$@"', "sh")
 
 
 def start(
@@ -158,6 +164,25 @@ def in_memory_of(folder: Path) -> list[Path]:
             if folder in Path(os.readlink(one / "run")).parents:
                 found.append(one)
     return found
+
+
+def kill_at_once(workers: list[int]) -> None:
+    """Kills workers as if at one moment: none of them continues while others die.
+
+    One that still ran when another had died took over its tasks, and they were lost once more.
+    """
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for worker in workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, number)
+
+
+def kill(worker: int) -> bool:
+    """Kills a worker; whether it was still there: its run may have ended since it was seen."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(worker, signal.SIGKILL)
+        return True
+    return False
 
 
 def _parent_of(process: int) -> int:

@@ -111,7 +111,9 @@ def endless():
     try:
         return slow.spawn().result()
     finally:
-        mark("ending")
+        with open("ending.new", "w") as file:
+            file.write(str(os.getpid()))
+        os.rename("ending.new", "ending")
         while True:
             pass
 
@@ -120,11 +122,18 @@ def main():
     wait_for("slow0")
     waiting.cancel()
     wait_for("ending")
+    with open("ending") as file:
+        process = f"/proc/{file.read()}"
+    while os.path.exists(process):
+        time.sleep(0.005)
     return value.spawn(2).result()
 """
 
 
 def test_clean_up_that_does_not_end_costs_its_process_after_a_second(tmp_path: Path) -> None:
+    """The program once ended before that, so its run killed the process a second later: as a rule
+    some milliseconds after the process had shown its stack and ended by itself.
+    """
     ended = jobs.run(tmp_path, STARTED + ENDLESS)
     assert ended.value == 2
     assert "Timeout (0:00:01)!" in ended.talk

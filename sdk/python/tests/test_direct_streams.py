@@ -236,8 +236,9 @@ def test_direct_stream_whose_end_dies_is_made_again(tmp_path: Path, which: str) 
 
 
 
+# Producers are lazy: they begin when their reader is spawned, however long that takes.
 AT_ONCE = """
-@ciel.task(joined=True, stream=once)
+@ciel.task(joined=True, stream=once, lazy=True)
 def much(length: int) -> Iterator[bytes]:
     for _ in range(length >> 16):
         yield bytes(1 << 16)
@@ -254,7 +255,7 @@ LENGTH = 3 << 20
 
 def main(rounds: int) -> None:
     def by_command() -> ciel.Future[bytes]:
-        return ciel.sh(f"head -c {LENGTH} /dev/zero", stdout=once)
+        return ciel.sh(f"head -c {LENGTH} /dev/zero", stdout=once, lazy=True)
 
     def to_task(made: ciel.Future[bytes], name: str) -> ciel.Future[int]:
         return length_of.options(name=name).spawn(made.stream())

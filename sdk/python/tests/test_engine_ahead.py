@@ -6,7 +6,6 @@ starts" in PROTOCOL.md. """
 from __future__ import annotations
 
 import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -115,8 +114,7 @@ def test_chain_whose_worker_is_killed_goes_on_without_a_gap(tmp_path: Path) -> N
     process = jobs.start(jobs.write(tmp_path, KILLED), str(count))
     ran = tmp_path / "ran"
     until(lambda: ran.exists() and len(ran.read_text("utf-8").splitlines()) > count // 4)
-    for worker in jobs.serving_of(process.pid):
-        os.kill(worker, signal.SIGKILL)
+    jobs.kill_at_once(jobs.serving_of(process.pid))
     ended = jobs.end_of(process)
     assert ended.value == count * (count - 1) // 2
     numbers = [int(line.split()[0]) for line in ran.read_text("utf-8").splitlines()]

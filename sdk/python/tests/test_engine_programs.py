@@ -86,8 +86,7 @@ def killed_run(job: Path, seed: int, chance: random.Random) -> tuple[jobs.Ended,
         workers = jobs.serving_of(process.pid)
         targets = [worker for worker in workers if worker in serving]
         if targets and time.monotonic() >= following:
-            os.kill(chance.choice(targets), signal.SIGKILL)
-            landed += 1
+            landed += jobs.kill(chance.choice(targets))
             following = time.monotonic() + chance.uniform(0.0, 0.4)
         serving = set(workers)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -161,7 +160,7 @@ def killed_drivers(job: Path, seed: int, chance: random.Random) -> tuple[bytes, 
                 process.wait(chance.uniform(0.05, 0.6))
             workers = jobs.serving_of(process.pid)
             if workers and chance.random() < 0.5:
-                os.kill(chance.choice(workers), signal.SIGKILL)
+                jobs.kill(chance.choice(workers))
             process.kill()
         ended = jobs.end_of(process)
         if ended.status != -signal.SIGKILL:

@@ -7,8 +7,6 @@ the folder of their own run, and wait until no more files are there than should 
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -187,8 +185,7 @@ def test_loop_that_is_killed_in_its_midst_gives_the_same_result(
     process = jobs.start(job)
     until(lambda: _started(tmp_path) > 20)
     if victim == "workers":
-        for worker in jobs.serving_of(process.pid):
-            os.kill(worker, signal.SIGKILL)
+        jobs.kill_at_once(jobs.serving_of(process.pid))
     else:
         process.kill()
         process.communicate()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -80,8 +78,7 @@ def test_parked_strands_of_a_killed_worker_go_on_elsewhere(tmp_path: Path) -> No
     until(lambda: waits.exists() and len(waits.read_text("utf-8").split()) == PARKED)
     killed = jobs.serving_of(process.pid)
     assert killed
-    for worker in killed:
-        os.kill(worker, signal.SIGKILL)
+    jobs.kill_at_once(killed)
     (tmp_path / "go").touch()
     ended = jobs.end_of(process)
     assert ended.value == [[n, n * 100] for n in range(PARKED)]

@@ -21,7 +21,6 @@ from typing import Any
 import jobs
 import pytest
 from ciel._task_streams import MODES
-from conditions import until
 
 KILLS = int(os.environ.get("CIEL_STREAM_KILLS", "1"))
 """Kills of each kind of reader beside each kind of producer, in each mode."""
@@ -212,9 +211,9 @@ class Place:
         return ends
 
     def _start(self, found: list[Case]) -> jobs.Ended:
-        process = jobs.start(self.folder / "job.py", json.dumps(found))
-        until(lambda: not self.is_empty())  # its environment appears after it was started
-        (self.folder / "run").write_text(str(process.pid))
+        process = jobs.start(
+            self.folder / "job.py", json.dumps(found), beneath=jobs.noting("run")
+        )
         return jobs.end_of(process, jobs.DEADLINE_S + len(found))
 
     def is_empty(self) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import ciel
 import pytest
 import sessions
+from conditions import DEADLINE_S
 
 WAYS = [ciel.stream, ciel.stream(single_consumer=True)]
 
@@ -97,9 +99,9 @@ def test_reader_starts_before_its_producer_has_ended(
     with ciel.Session(jobs=2, state=tmp_path_factory.mktemp("state")) as session:
         for number, way in enumerate(WAYS):
             seen = tmp_path / f"seen{number}"
-            wait = f"for i in $(seq 3000); do test -e {seen} && exit 0; sleep 0.01; done; exit 9"
-            made = session.sh(f"echo first; {wait}", stdout=way)
-            read = session.sh(f"read line; touch {seen}; cat; echo $line", stdin=made)
+            os.mkfifo(seen)
+            made = session.sh(f"echo first; cat {seen}", stdout=way, timeout=DEADLINE_S)
+            read = session.sh(f"read line; : > {seen}; cat; echo $line", stdin=made)
             assert read.result() == b"first\n"
 
 

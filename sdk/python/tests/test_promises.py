@@ -324,6 +324,7 @@ def slow(n):
 @ciel.task
 def other():
     same = slow.spawn(1)
+    ciel.wait([same], timeout=0)  # asks the engine, so the call is there
     mark("spawned", "x")
     return same.result()
 
@@ -331,7 +332,6 @@ def main():
     mine = slow.spawn(1)
     theirs = other.spawn()
     until(lambda: marked("begun") and marked("spawned"))
-    until(lambda: not theirs.done())
     cancelled = mine.cancel()
     mark("open", "x")
     return [cancelled, mine.result(), theirs.result(), len(marked("begun"))]
@@ -339,7 +339,10 @@ def main():
 
 
 def test_task_whose_result_an_equal_call_takes_is_not_cancelled(tmp_path: Path) -> None:
-    """'A task continues, and `cancel` returns `false`, if an equal call takes its result.'"""
+    """'A task continues, and `cancel` returns `false`, if an equal call takes its result.'
+
+    The worker once said that it had spawned before the engine had heard of that.
+    """
     assert run(tmp_path, EQUAL, '-j3').value == [False, 1, 1, 1]
 
 

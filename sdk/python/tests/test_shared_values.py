@@ -204,6 +204,8 @@ def test_frame_that_tells_of_a_region_before_memory_is_shared_loses_the_stream(
         next(parts_from(file, SharedReader(file.fileno())))
 
 
+# Producers are lazy: they begin when their reader is spawned. One that began before was stored when
+# it had waited 50 ms for a program that had no core in between.
 PARTS = """
 import os
 import pickle
@@ -238,7 +240,7 @@ def bytes_of(number: int) -> bytes:
     return number.to_bytes(4, "big") * (LENGTH // 4)
 
 
-@ciel.task(stream=once, retries=3)
+@ciel.task(stream=once, retries=3, lazy=True)
 def made(count: int, dies_at: int = -1) -> Iterator[Memory]:
     for number in range(count):
         if number == dies_at and not Path("died").exists():
@@ -359,14 +361,14 @@ def is_shared(address: int) -> bool:
     return False
 
 
-@ciel.task(stream=once)
+@ciel.task(stream=once, lazy=True)
 def arrays(count: int) -> Iterator[object]:
     import numpy
     for number in range(count):
         yield {"number": number, "array": numpy.full((1000, 500), number, "d")}
 
 
-@ciel.task(stream=once)
+@ciel.task(stream=once, lazy=True)
 def batches(count: int) -> Iterator[object]:
     import pyarrow
     for number in range(count):

@@ -247,8 +247,7 @@ def main() -> int:
 
 def test_run_that_was_killed_within_a_stream_is_resumed(tmp_path: Path) -> None:
     job = jobs.write(tmp_path, RESUMED)
-    process = jobs.start(job)
-    (tmp_path / "engine").write_text(str(process.pid))
+    process = jobs.start(job, beneath=jobs.noting("engine"))
     assert jobs.end_of(process).status == -signal.SIGKILL
     ended = jobs.end_of(jobs.start(job))
     assert ended.lines == ["begun", "read all", str(sum(range(20_000)))], ended.talk

@@ -352,8 +352,7 @@ def test_run_that_is_killed_within_a_stream_is_resumed_in_any_mode(
 ) -> None:
     offset = Random(f"killed {mode}").randrange(40_000)
     job = jobs.write(tmp_path, KILLED)
-    process = jobs.start(job, mode, str(offset))
-    (tmp_path / "engine").write_text(str(process.pid))
+    process = jobs.start(job, mode, str(offset), beneath=jobs.noting("engine"))
     assert jobs.end_of(process).status == -signal.SIGKILL
     ended = jobs.end_of(jobs.start(job, mode, str(offset)))
     assert ended.lines == ["begun", "read all", str(sum(range(40_000)))], (offset, ended.talk)

@@ -216,8 +216,7 @@ def test_who_is_killed_costs_time_only(
     everyone = [spawner_of(process.pid), *jobs.workers_of(process.pid)]
     killed = victims(process.pid)
     assert killed
-    for victim in killed:
-        os.kill(victim, signal.SIGKILL)
+    jobs.kill_at_once(killed)
     (tmp_path / "go").touch()
     (tmp_path / "done").touch()
     assert jobs.end_of(process).value == list(range(SLOTS))

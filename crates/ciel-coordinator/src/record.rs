@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// The version of the format of records and snapshots. It increases when an existing record would
 /// be read or folded differently; runs of another version are not resumed. A variant at the end of
 /// its enumeration changes nothing for older records.
-pub const RECORD_FORMAT: u32 = 17;
+pub const RECORD_FORMAT: u32 = 18;
 
 /// One thing that happened. The first record of a run is `Began`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -7,7 +7,7 @@
 use bytes::Bytes;
 use ciel_graph::{self as graph, Ahead, Assignment};
 use ciel_model::{
-    Class, Handle, Micros, Name, OrderLabel, Resolution, Resources, TaskKey, WaitEnd,
+    Class, Handle, Micros, Name, Near, OrderLabel, Resolution, Resources, TaskKey, WaitEnd,
 };
 use ciel_node::{AttemptKey, Capacity, Slot, WorkerKey};
 use serde::{Deserialize, Serialize};
@@ -130,7 +130,7 @@ pub struct Offer {
     /// The attempt that spawned it, if it has begun inside that one.
     pub begun_in: Option<AttemptKey>,
     /// Files that it takes as references, of which a worker may keep something.
-    pub near: Box<[Name]>,
+    pub near: Box<[Near]>,
 }
 
 /// What the home has to know of a site.

@@ -9,8 +9,8 @@ use ciel_engine::home::{FromHome, Home};
 use ciel_engine::message::{SiteKey, ToHome, ToSite};
 use ciel_graph::{self as graph, Output, Policy, Step};
 use ciel_model::{
-    AttemptNumber, Class, Content, Descriptor, Form, Handle, Input, Name, Pool, Resources,
-    SegmentedQueue, TaskKey, Value,
+    AttemptNumber, Class, Content, Descriptor, Form, Handle, Input, Name, Options, Pool, Resources,
+    SegmentedQueue, TaskKey, Value, Weights,
 };
 use ciel_node::{AttemptKey, Capacity, Slot, WorkerKey};
 
@@ -89,10 +89,24 @@ impl Sites {
 
     /// The root spawns a task that takes the outputs of those tasks; its key, and where it goes.
     fn spawn(&mut self, class: Class, inputs: &[Input]) -> (u64, u32) {
+        self.spawn_weighing(class, inputs, [])
+    }
+
+    /// The same; its program gives its inputs these locality weights.
+    fn spawn_weighing<const N: usize>(
+        &mut self,
+        class: Class,
+        inputs: &[Input],
+        weights: [Option<u32>; N],
+    ) -> (u64, u32) {
         let action = self.spawned;
         self.spawned += 1;
         let descriptor = Descriptor {
             inputs: inputs.to_vec(),
+            options: Arc::new(Options {
+                weights: Weights::new(weights).into(),
+                ..Options::default()
+            }),
             ..Descriptor::plain("p", class, "t", b"t".as_slice())
         };
         let step = Step::Spawn {
@@ -147,6 +161,12 @@ impl Sites {
         self.spawn(Class::Process, &[0, 1].map(Handle).map(Input::value))
     }
 
+    /// The same; its program weighs the first file so.
+    fn spawn_weighing_reader(&mut self, percent: u32) -> (u64, u32) {
+        let inputs = [0, 1].map(Handle).map(Input::value);
+        self.spawn_weighing(Class::Process, &inputs, [Some(percent)])
+    }
+
     fn caches(&mut self, site: u32, held: &[u64], dropped: &[u64]) {
         let files = |tasks: &[u64]| tasks.iter().copied().map(file_of).collect();
         let message = ToHome::WorkerCaches {
@@ -180,6 +200,30 @@ fn file_of(task: u64) -> Name {
 fn task_goes_to_the_idle_site_that_has_most_bytes_of_its_inputs() {
     assert_eq!(Sites::with_files([1000, 999]).spawn_reader().1, 1);
     assert_eq!(Sites::with_files([999, 1000]).spawn_reader().1, 2);
+}
+
+#[test]
+fn task_goes_to_the_idle_site_that_has_what_its_program_weighs_most() {
+    assert_eq!(
+        Sites::with_files([300, 999]).spawn_weighing_reader(400).1,
+        1
+    );
+    assert_eq!(
+        Sites::with_files([300, 999]).spawn_weighing_reader(300).1,
+        2
+    );
+    assert_eq!(Sites::with_files([999, 1]).spawn_weighing_reader(0).1, 2);
+}
+
+/// A weight of 0 says that the task makes no use of what workers keep of an input.
+#[test]
+fn file_without_weight_is_not_near() {
+    let mut sites = Sites::with_files([1, 1000]);
+    sites.caches(2, &[2], &[]);
+    let class = Class::Pooled(Pool::new("p", 1));
+    let inputs = [Input::reference(Handle(1))];
+    let unweighed = sites.spawn_weighing(class, &inputs, [Some(0)]);
+    assert_eq!(unweighed.1, 1, "the first of the idle sites");
 }
 
 #[test]

@@ -143,7 +143,7 @@ impl Seed {
                 replay_us: self.flag.then_some(self.number),
                 is_root: self.flag,
                 is_limited: !self.flag,
-                near: [Name(7)].into(),
+                near: [Name(7).into()].into(),
                 begun_in: self.flag.then_some(attempt),
             }),
             1 => ToSite::Relabel { attempt, label },

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_model::{
     ActionKey, AttemptNumber, Audit, Content, Descriptor, Fact, Failure, Form, Handle, Label,
-    Micros, Mode, Name, OrderLabel, RerunReason, Resolution, Site, StrandKey, TaskKey, Value,
+    Micros, Mode, Name, Near, OrderLabel, RerunReason, Resolution, Site, StrandKey, TaskKey, Value,
     WaitEnd, limits,
 };
 
@@ -372,7 +372,7 @@ pub enum Action {
         /// It is the root of the job.
         is_root: bool,
         /// Files that it takes as references: it may use what a worker has made of them before.
-        near: Box<[Name]>,
+        near: Box<[Near]>,
     },
     /// Look up whether an earlier run has kept the result of a task: [`Event::ResultFound`],
     /// [`Event::ResultKnown`] or [`Event::ResultMissing`] answers.

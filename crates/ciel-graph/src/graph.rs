@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ciel_model::{
-    AttemptNumber, Class, Digest, Failure, FailureKind, Handle, HashTrie, InputMode, KeyTable,
-    Mark, Micros, Name, ObjectKey, SerialOrder, TaskKey, limits,
+    AttemptNumber, Class, Descriptor, Digest, Failure, FailureKind, Handle, HashTrie, InputMode,
+    KeyTable, Mark, Micros, Name, Near, ObjectKey, SerialOrder, TaskKey, limits, weigh,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -316,23 +316,37 @@ impl Graph {
         })
     }
 
-    /// The files that a task in a worker takes as references, as far as they are there by now.
-    fn near(&self, task: &Task) -> Box<[Name]> {
+    /// The files that a task in a worker takes as references, as far as they are there by now, and
+    /// count where it is decided where it runs.
+    fn near(&self, task: &Task) -> Box<[Near]> {
         if !matches!(task.descriptor.class, Class::Pooled(_)) {
             return Box::default();
         }
-        let given = task.descriptor.inputs.iter().zip(&task.inputs);
-        let named = given.filter(|(input, _)| input.mode == InputMode::Reference);
-        let files = named.filter_map(|(_, object)| self.objects.file_of(*object));
+        let Descriptor {
+            inputs, options, ..
+        } = &*task.descriptor;
+        let given = (0..).zip(inputs).zip(&task.inputs);
+        let named = given.filter(|((_, input), _)| input.mode == InputMode::Reference);
+        let files = named.filter_map(|((index, _), object)| {
+            let percent = options.weights.percent_of(index);
+            let object = self.objects.file_of(*object).filter(|_| percent > 0)?;
+            Some(Near { object, percent })
+        });
         files.take(limits::NEAR_MAX).collect()
     }
 
-    /// The files that a task takes, as far as they are there by now, with their lengths in bytes.
+    /// The files that a task takes, as far as they are there by now, each with its length in bytes
+    /// times its weight.
     pub fn input_files(&self, task: TaskKey) -> Vec<(Name, u64)> {
-        let task = self.tasks.get(&task);
-        let inputs = task.into_iter().flat_map(|task| &task.inputs);
-        let files = inputs.filter_map(|object| self.objects.content_of_file(*object));
-        files.map(|(name, file)| (name, file.length)).collect()
+        let Some(task) = self.tasks.get(&task) else {
+            return Vec::new();
+        };
+        let weights = &task.descriptor.options.weights;
+        let files = (0..).zip(&task.inputs).filter_map(|(index, object)| {
+            let (name, file) = self.objects.content_of_file(*object)?;
+            Some((name, weigh(file.length, weights.percent_of(index))))
+        });
+        files.collect()
     }
 
     /// The offers of all ready tasks, as they would be made now: for a site that has lost some.

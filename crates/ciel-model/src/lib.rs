@@ -30,6 +30,7 @@ pub mod segmented;
 pub mod segmented_queue;
 pub mod stream;
 pub mod task;
+pub mod weights;
 pub mod words;
 
 pub use audit::{Audit, FileRead};
@@ -59,6 +60,7 @@ pub use task::{
     AttemptNumber, Class, Descriptor, Input, InputMode, Keeping, Options, Pool, Purity, StrandKey,
     TaskKey,
 };
+pub use weights::{Near, Weights, weigh};
 
 /// Microseconds since the run began, on the shell's clock.
 pub type Micros = u64;

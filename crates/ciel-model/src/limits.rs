@@ -65,6 +65,9 @@ pub const ROOT_PATIENCE_US: u64 = 1_000;
 /// Inputs of one task of which a worker may keep something, so that the task goes there.
 pub const NEAR_MAX: usize = 8;
 
+/// Locality weight of an input in percent: a million times the usual one.
+pub const WEIGHT_PERCENT_MAX: u32 = 100_000_000;
+
 /// Objects of which one worker may keep something, as far as its node heeds that.
 pub const CACHES_MAX: usize = 256;
 

@@ -4,6 +4,7 @@
 //! most of what a task can have. It does not know what it holds. Read next: `task`.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -59,6 +60,12 @@ impl<T: Usual> PartialEq for Rare<T> {
 }
 
 impl<T: Usual + Eq> Eq for Rare<T> {}
+
+impl<T: Usual + Hash> Hash for Rare<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
 
 impl<T: Usual + fmt::Debug> fmt::Debug for Rare<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,6 +14,7 @@ use crate::rare::Rare;
 use crate::reference::Handle;
 use crate::resources::Resources;
 use crate::stream::Streams;
+use crate::weights::Weights;
 
 /// The engine's key of a task; never reused within a run.
 #[derive(
@@ -160,6 +161,8 @@ pub struct Options {
     pub live: bool,
     /// Whether its result is kept for later runs; none if the run decides.
     pub keep: Option<bool>,
+    /// How much the bytes of its inputs count when it is decided where it runs.
+    pub weights: Rare<Weights>,
 }
 
 impl Options {

@@ -4,20 +4,24 @@
 //! suits that worker best: of free workers it gets that one, and when only others are free it lets
 //! tasks go first whose caches are in those. It never waits while a slot is left over, and nothing
 //! is overtaken for ever, so caches change where and in which order tasks begin, and nothing else.
-//! The weight of a cache is the length of the object. It does not know what is kept. Read next:
+//! The weight of a cache is the length of the object, times the one that the task gives it. It does
+//! not know what is kept. Read next:
 //! `computation`.
 
-use ciel_model::{Class, Name, limits};
+use ciel_model::{Class, Name, Near, limits, weigh};
 
 use crate::event::WorkerKey;
 use crate::node::{Node, Ready};
 use crate::pool::{Pools, Worker};
 
 impl Worker {
-    /// Bytes of those objects of which it keeps something.
-    pub(crate) fn weight(&self, near: &[Name]) -> u64 {
-        let lengths = near.iter().filter_map(|name| self.caches.get(name));
-        lengths.fold(0, |sum, length| sum.saturating_add(*length))
+    /// Bytes of those objects of which it keeps something, each times its weight for the task.
+    pub(crate) fn weight(&self, near: &[Near]) -> u64 {
+        let lengths = near.iter().filter_map(|near| {
+            let length = self.caches.get(&near.object)?;
+            Some(weigh(*length, near.percent))
+        });
+        lengths.fold(0, u64::saturating_add)
     }
 }
 

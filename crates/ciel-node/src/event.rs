@@ -2,7 +2,7 @@
 //!
 //! Plain values; nothing is decided here. Read next: `node`.
 
-use ciel_model::{AttemptNumber, Class, Micros, Name, OrderLabel, Pool, Resources, TaskKey};
+use ciel_model::{AttemptNumber, Class, Micros, Name, Near, OrderLabel, Pool, Resources, TaskKey};
 use serde::{Deserialize, Serialize};
 
 /// One attempt of one task.
@@ -51,7 +51,7 @@ pub enum Event {
         /// It has a limit for which its worker may be killed.
         is_limited: bool,
         /// Objects that it names: a worker that keeps something made of them suits it best.
-        near: Box<[Name]>,
+        near: Box<[Near]>,
     },
     /// The place of an offered task in the serial order has another label now.
     TaskRelabeled {

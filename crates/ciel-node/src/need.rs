@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use ciel_model::{Class, Name, Resources};
+use ciel_model::{Class, Near, Resources};
 
 /// How a task is run, what it takes while it runs, and what suits it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Need {
     pub(crate) class: Class,
     pub(crate) resources: Resources,
     /// Objects that it names: a worker that keeps something made of them suits it best.
-    pub(crate) near: Box<[Name]>,
+    pub(crate) near: Box<[Near]>,
 }
 
 /// The need that came last.

@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use ciel_model::{KeyMap, Name, Pool, TaskKey, limits};
+use ciel_model::{KeyMap, Name, Near, Pool, TaskKey, limits};
 use rustc_hash::FxHashMap;
 
 use crate::event::{Action, AttemptKey, Kept, WorkerKey};
@@ -170,7 +170,7 @@ impl Pools {
         actions: &mut Vec<Action>,
     ) -> Option<WorkerKey> {
         let is_fit = |worker: &Worker| worker.pool == *pool && worker.is_open();
-        let near: &[Name] = if self.keep_caches() { &need.near } else { &[] };
+        let near: &[Near] = if self.keep_caches() { &need.near } else { &[] };
         let open = self.least_keeping(is_fit, near);
         let kept = open.map_or(Kept::Nothing, |open| self.workers[&open].keeps());
         if open.is_some() && kept == Kept::Nothing {
@@ -218,7 +218,7 @@ impl Pools {
 
     /// Of the workers of that kind the one that keeps the fewest strands; of equal ones that with
     /// the heaviest caches of those objects, then the one that a task left last, else the oldest.
-    fn least_keeping(&self, fits: impl Fn(&Worker) -> bool, near: &[Name]) -> Option<WorkerKey> {
+    fn least_keeping(&self, fits: impl Fn(&Worker) -> bool, near: &[Near]) -> Option<WorkerKey> {
         let warm = self
             .warm
             .and_then(|key| Some((key, self.workers.get(&key)?)));

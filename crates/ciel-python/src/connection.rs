@@ -265,12 +265,13 @@ impl Connection {
     /// Spawns one task, as action `action`; its outputs get the handles from `handle` on. `inputs`
     /// are handles; `modes` says how each is taken: 0 by value, 1 as a reference, 2 as a stream,
     /// with what the task wishes for as a reader in the four bits above: a mode from 1, or 8 and
-    /// flags; then the granularity. `released` are handles that the task uses no more.
+    /// flags; then the granularity. `weights` are their locality weights in percent. `released` are
+    /// handles that the task uses no more.
     ///
-    /// Raises ValueError if `modes` is not as long as `inputs`.
+    /// Raises ValueError if `modes` or `weights` is not as long as `inputs`.
     #[pyo3(signature = (
         tag, definition, payload, inputs, *, action, handle, line,
-        modes = None, released = Vec::new()
+        modes = None, weights = None, released = Vec::new()
     ))]
     pub fn spawn(
         &self,
@@ -283,17 +284,26 @@ impl Connection {
         handle: u32,
         line: u32,
         modes: Option<Vec<u64>>,
+        weights: Option<Vec<u32>>,
         released: Vec<u32>,
     ) -> PyResult<()> {
         let id = self.id_of(py, definition)?;
-        let task = messages::descriptor(id, payload, &inputs, modes.as_deref(), line)?;
+        let task = messages::descriptor(
+            id,
+            payload,
+            &inputs,
+            modes.as_deref(),
+            weights.as_deref(),
+            line,
+        )?;
         self.say(py, tag, messages::spawn(task, action, handle, released))
     }
 
     /// Hands all outputs to a new task, after so many actions, and ends this one; `audit` as in
     /// `exit`, otherwise as `spawn`.
     #[pyo3(signature = (
-        tag, definition, payload, inputs, *, after, line, modes = None, audit = None
+        tag, definition, payload, inputs, *, after, line, modes = None, weights = None,
+        audit = None
     ))]
     fn tail_spawn(
         &self,
@@ -305,10 +315,18 @@ impl Connection {
         after: u64,
         line: u32,
         modes: Option<Vec<u64>>,
+        weights: Option<Vec<u32>>,
         audit: Option<AuditFields<'_>>,
     ) -> PyResult<()> {
         let id = self.id_of(py, definition)?;
-        let task = messages::descriptor(id, payload, &inputs, modes.as_deref(), line)?;
+        let task = messages::descriptor(
+            id,
+            payload,
+            &inputs,
+            modes.as_deref(),
+            weights.as_deref(),
+            line,
+        )?;
         let task = Some(task);
         let audit = audit.map(messages::audit);
         let tail = wire::TailSpawn { task, after, audit };

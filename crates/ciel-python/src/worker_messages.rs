@@ -18,18 +18,19 @@ pub type OutputFields<'py> = (u32, Bound<'py, PyBytes>, String, Vec<u32>);
 /// The task of a spawn.
 ///
 /// # Errors
-/// ValueError if `modes` is not as long as `handles`, or has a number that is no mode.
+/// ValueError if `modes` or `weights` is not as long as `handles`, or has a number that is no mode.
 pub fn descriptor(
     definition: u32,
     payload: &[u8],
     handles: &[u32],
     modes: Option<&[u64]>,
+    weights: Option<&[u32]>,
     line: u32,
 ) -> PyResult<Descriptor> {
     Ok(Descriptor {
         definition,
         payload: Bytes::copy_from_slice(payload),
-        inputs: inputs(handles, modes)?,
+        inputs: inputs(handles, modes, weights)?,
         line,
     })
 }
@@ -70,21 +71,29 @@ pub fn open_reference(
     }
 }
 
-fn inputs(handles: &[u32], modes: Option<&[u64]>) -> PyResult<Vec<Input>> {
-    let count = modes.map_or(handles.len(), <[u64]>::len);
-    if count != handles.len() {
-        let message = format!("{} inputs, but `modes` has {count}", handles.len());
-        return Err(PyValueError::new_err(message));
-    }
+fn inputs(handles: &[u32], modes: Option<&[u64]>, weights: Option<&[u32]>) -> PyResult<Vec<Input>> {
+    check_count(handles, "modes", modes)?;
+    check_count(handles, "weights", weights)?;
     let input = |(place, handle): (usize, &u32)| {
         let mode = modes.map_or(0, |modes| modes[place]);
         Ok(Input {
             handle: *handle,
             mode: known::<InputMode>((mode & 3) as i32, "mode of an input")?,
             wish: wish(mode >> 2)?,
+            locality_percent: weights.map(|weights| weights[place]),
         })
     };
     handles.iter().enumerate().map(input).collect()
+}
+
+fn check_count<T>(handles: &[u32], what: &str, given: Option<&[T]>) -> PyResult<()> {
+    match given.map_or(handles.len(), <[T]>::len) {
+        count if count == handles.len() => Ok(()),
+        count => {
+            let message = format!("{} inputs, but `{what}` has {count}", handles.len());
+            Err(PyValueError::new_err(message))
+        }
+    }
 }
 
 /// From 8 on the lowest bits are the flags; less is a mode, and 0 is no wish for a mode.

@@ -93,6 +93,7 @@ pub fn scenario(seed: u64) -> Scenario {
         tasks = stragglers(seed);
     }
     add_releases(seed, &mut tasks);
+    weigh_inputs(seed, &mut tasks);
     Scenario {
         seed,
         slots,
@@ -427,12 +428,20 @@ fn options(random: &mut Random, index: usize) -> Definition {
         } else {
             0
         },
+        weight: 100,
         cores: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 9][random.below(16)],
         streams: None,
         timeout: !thread && random.one_in(3),
         outputs: if random.one_in(5) { 2 } else { 1 },
         acts: Vec::new(),
         kind,
+    }
+}
+
+/// The first inputs of some tasks have another locality weight than the usual one.
+fn weigh_inputs(seed: u64, tasks: &mut [Definition]) {
+    for (index, task) in (seed / 4..).zip(tasks) {
+        task.weight = [100, 0, 100, 300, 100, u32::MAX][(index % 6) as usize];
     }
 }
 

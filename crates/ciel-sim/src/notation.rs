@@ -128,6 +128,7 @@ fn read_task(earlier: &[Definition], text: &str) -> Option<Definition> {
             "timeout" => task.timeout = true,
             "retries" => task.retries = number(&mut words)?,
             "cores" => task.cores = number(&mut words)?,
+            "weight" => task.weight = number(&mut words)?,
             "outputs" => task.outputs = number(&mut words)?,
             _ => task.kind = Kind::Pool(word.strip_prefix("pool-")?.chars().next()?),
         }
@@ -287,6 +288,7 @@ fn write_options(task: &Definition) -> String {
     for (word, number, usual) in [
         ("retries", task.retries, 0),
         ("cores", task.cores, 1),
+        ("weight", task.weight, 100),
         ("outputs", task.outputs, 1),
     ] {
         if number != usual {

@@ -64,6 +64,8 @@ pub struct Definition {
     pub retries: u32,
     /// Whole cores.
     pub cores: u32,
+    /// The locality weight of its first input, in percent.
+    pub weight: u32,
     /// Whether it has a timeout; only a task that hangs ever meets it.
     pub timeout: bool,
     /// Number of outputs, at least 1.
@@ -84,6 +86,7 @@ impl Default for Definition {
             streams: None,
             retries: 0,
             cores: 1,
+            weight: 100,
             timeout: false,
             outputs: 1,
             acts: Vec::new(),

@@ -14,7 +14,7 @@ use ciel_graph::{Carriage, Output, Step, Until, Wait};
 use ciel_model::{
     ActionKey, Class, CodeIdentity, Content, Descriptor, Fact, FactAct, Failure, FailureKind, Form,
     Handle, Input, Keeping, Label, Name, Options, Payload, Pool, Purity, Reached, Resolution,
-    Resources, Site, Streams, Value, WaitEnd,
+    Resources, Site, Streams, Value, WaitEnd, Weights,
 };
 
 use crate::in_place::{self, Calls, Known, Local};
@@ -581,5 +581,6 @@ fn options(task: &Definition, memory_bytes: Option<u64>) -> Options {
         lazy: task.lazy,
         live: task.live,
         keep: None,
+        weights: Weights::new([Some(task.weight)]).into(),
     }
 }

@@ -110,6 +110,10 @@ fn plainer(task: &Definition) -> Vec<Definition> {
             ..task.clone()
         },
         Definition {
+            weight: 100,
+            ..task.clone()
+        },
+        Definition {
             live: true,
             ..task.clone()
         },

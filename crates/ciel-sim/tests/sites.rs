@@ -2,6 +2,7 @@
 
 #![allow(missing_docs)]
 
+use ciel_model::limits::WEIGHT_PERCENT_MAX;
 use ciel_sim::generate::scenario_at_sites;
 use ciel_sim::shrink::shrink_at_sites;
 use ciel_sim::{Scenario, SitesMet, SitesWorld, run_at_sites};
@@ -148,8 +149,38 @@ fn task_begins_where_most_bytes_of_its_inputs_are() {
     assert!(longer > 100 && shorter * 8 < longer, "{longer}, {shorter}");
 }
 
+/// The same task with a locality weight for the first of the files: it begins where the other one
+/// is if that is 0, and where the first one is if that outweighs every length.
+#[test]
+fn task_begins_where_the_input_is_that_its_program_weighs_more() {
+    let (mut followed, mut others) = (0, 0);
+    for seed in (0..400).filter(|seed| seed % 4 < 2) {
+        for shift in 0..4 {
+            let [none, all] = [0, WEIGHT_PERCENT_MAX].map(|weight| {
+                let met = run_at_sites(&weighed_reader_of_two(seed, shift, weight));
+                met.unwrap().1
+            });
+            let bytes = [none, all].map(|met| (met.near_bytes, met.moved_bytes));
+            match bytes {
+                [(0, _) | (_, 0), _] | [_, (0, _) | (_, 0)] => {}
+                [(near, moved), other] if other == (moved, near) => followed += 1,
+                _ => others += 1,
+            }
+        }
+    }
+    assert!(
+        followed > 100 && others * 4 < followed,
+        "{followed}, {others}"
+    );
+}
+
 /// Two tasks make files, of other lengths with each shift, and a third one takes both.
 fn reader_of_two(seed: u64, shift: usize) -> Scenario {
+    weighed_reader_of_two(seed, shift, 100)
+}
+
+/// The same; the bytes of the first file count so many percent.
+fn weighed_reader_of_two(seed: u64, shift: usize, weight: u32) -> Scenario {
     let constructs = "construct; ".repeat(shift);
     let (second, third) = (shift + 1, shift + 2);
     let text = format!(
@@ -157,7 +188,7 @@ fn reader_of_two(seed: u64, shift: usize) -> Scenario {
          task 0 thread replay live: {constructs}spawn 1; spawn 1; spawn 2 {shift} {second}; \
          get {third}\n\
          task 1 process replay live: pause 2000\n\
-         task 2 process replay live needs: get 0; get 1\n"
+         task 2 process replay live needs weight {weight}: get 0; get 1\n"
     );
     text.parse().expect("a scenario")
 }

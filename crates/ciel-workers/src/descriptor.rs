@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    ConsumerFlags, Descriptor, Handle, InputMode, Refused, Site, Streams, Wish, limits,
+    ConsumerFlags, Descriptor, Handle, InputMode, Options, Refused, Site, Streams, Weights, Wish,
+    limits,
 };
 use ciel_protocol::wire;
 
@@ -43,7 +44,7 @@ pub(crate) fn descriptor(
             wishes: wishes(&asked.inputs),
             ..definition.streams.clone()
         },
-        options: definition.options.clone(),
+        options: options(definition, &asked.inputs),
         pure: definition.pure,
         site: Site {
             file: definition.file.clone(),
@@ -62,6 +63,18 @@ fn inputs(asked: &[wire::Input]) -> Vec<(Handle, InputMode)> {
         (Handle(input.handle), mode)
     };
     asked.iter().map(input).collect()
+}
+
+/// The options of the definition, and the locality weights of the inputs.
+fn options(definition: &Definition, asked: &[wire::Input]) -> Arc<Options> {
+    let weights = Weights::new(asked.iter().map(|input| input.locality_percent));
+    match weights == Weights::default() {
+        true => definition.options.clone(),
+        false => Arc::new(Options {
+            weights: weights.into(),
+            ..(*definition.options).clone()
+        }),
+    }
 }
 
 /// What the task wishes for as a reader of streams; of inputs that say nothing, nothing.

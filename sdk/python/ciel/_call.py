@@ -55,6 +55,7 @@ class TaskFunction(_native.Function, Definition):
         function = _plain_function(function)
         _forget_wrapped(function)
         self.gives = _gives(function, options)
+        _check_locality(function, options)
         functools.update_wrapper(cast("Callable[..., Any]", self), function)
         self.function = function
         self.options_now = options
@@ -189,6 +190,20 @@ def _gives_written(function: Callable[..., Any], options: Options) -> int:
     if options.outputs is not None:
         raise TypeError(f"{name} writes its output, which is one, and no outputs={options.outputs}")
     return YIELDS | JOINED
+
+
+def _check_locality(function: Callable[..., Any], options: Options) -> None:
+    """Raises TypeError for a locality weight of a parameter that does not exist."""
+    if not options.locality:
+        return
+    parameters = inspect.signature(function).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return
+    for name in dict(options.locality):
+        if name not in parameters:
+            raise TypeError(
+                f"{function.__qualname__} has no parameter {name!r} for its option locality"
+            )
 
 
 def is_written(function: Callable[..., Any], gives: int) -> bool:

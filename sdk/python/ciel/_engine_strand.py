@@ -27,6 +27,7 @@ from ciel._frames import FORM
 from ciel._freeze import object_of, value_of, value_of_file, values_from, values_from_pipe
 from ciel._future import Future, Known
 from ciel._json_call import with_references
+from ciel._locality import weights_of
 from ciel._native import Definition, Failed, File, Incoming, Observed, Opened, Pending, Value
 from ciel._options import Options
 from ciel._payload import OBJECT_BYTES_MIN, Packed, pack
@@ -120,6 +121,7 @@ class EngineStrand(_native.Counted, Strand):
             handle=self.next_handle,
             line=call.line,
             modes=modes,
+            weights=weights_of(call, inputs, self.handle_of),
             released=self.take_released(),
         )
         count = options.outputs
@@ -145,6 +147,7 @@ class EngineStrand(_native.Counted, Strand):
             after=self.next_action,
             line=call.line,
             modes=modes,
+            weights=weights_of(call, inputs, self.handle_of),
             audit=self.audit(),
         )
 

@@ -124,7 +124,7 @@ class KeepingStrand(WaitingStrand):
 
     def spawn(self, call: Call, options: Options) -> tuple[Future[Any], ...]:
         """Keeps a small call; spawns others, and those that read what their parent may change."""
-        if options.wire is not None or call.task.gives:
+        if options.wire is not None or options.locality or call.task.gives:
             return super().spawn(call, options)
         is_sealed = self._spawned is not None
         keeps = self.may_keep and (self._ran_in_place() if is_sealed else self._suits(call))

@@ -517,13 +517,15 @@ class Connection:
         handle: int,
         line: int,
         modes: Sequence[int] | None = None,
+        weights: Sequence[int] | None = None,
         released: Sequence[int] = ...,
     ) -> None:
         """Spawns a task as action `action`; its outputs get the handles from `handle` on.
 
         `modes` says how each input is taken: 0 by value, 1 as a reference, 2 as a stream. The bits
         above the lowest two are what the task wishes for as a reader: four bits for a mode from 1,
-        or 8 and flags, then the granularity in bytes.
+        or 8 and flags, then the granularity in bytes. `weights` are their locality weights in
+        percent.
         `released` are handles that the task uses no more.
         """
 
@@ -537,6 +539,7 @@ class Connection:
         after: int,
         line: int,
         modes: Sequence[int] | None = None,
+        weights: Sequence[int] | None = None,
         audit: Audit | None = None,
     ) -> None:
         """Hands all outputs to a new task, after so many actions, and ends this one."""

@@ -23,6 +23,7 @@ _PLAIN = Stream()
 OUTPUTS_MAX = 10_000
 RETRIES_MAX = 1_000
 _MEMORY_MAX = (1 << 64) - 1
+WEIGHT_MAX = 1_000_000
 # Cores, seconds and pieces, of which the engine counts thousandths.
 _AMOUNT_LIMIT = 10**15
 
@@ -64,6 +65,7 @@ class OptionNames(TypedDict, total=False):
     keep: bool | None
     version: str | None
     stream: Stream
+    locality: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ class Options:
     its results stay valid until the version is another, or what it uses has changed. `joined`
     joins the bytes, or the record batches of Arrow, that a generator yields: its result is bytes.
     `writes` lets a function write its result, which is bytes, to the file `ciel.output()`.
-    `stream` is how others may read what a generator yields, or a function writes.
+    `stream` is how others may read what a generator yields, or a function writes. `locality` are
+    locality weights by parameter: how much the bytes of its futures count where the task is placed.
     """
 
     cores: float | None = None
@@ -97,6 +100,7 @@ class Options:
     joined: bool = False
     stream: Stream = _PLAIN
     writes: bool = False
+    locality: Mapping[str, float] | tuple[tuple[str, float], ...] = ()
 
     def __new__(cls, *args: Any, **options: Any) -> Options:
         """Raises TypeError for an option that does not exist, with the one probably meant."""
@@ -112,6 +116,7 @@ class Options:
         check_count("retries", self.retries, 0, RETRIES_MAX)
         check_count("outputs", self.outputs, 0, OUTPUTS_MAX)
         object.__setattr__(self, "resources", check_resources(self.resources))
+        object.__setattr__(self, "locality", check_locality(self.locality))
         for name in ("lazy", "live", "joined", "writes"):
             check_choice(name, getattr(self, name))
         for name in ("pure", "keep"):
@@ -193,6 +198,20 @@ def check_resources(given: Any) -> tuple[tuple[str, float], ...]:
     for name, amount in pieces:
         check_number(f"resource {name!r}", amount, above=0, below=_AMOUNT_LIMIT)
     return pieces
+
+
+def check_locality(given: Any) -> tuple[tuple[str, float], ...]:
+    """Weights by parameter, sorted; raises TypeError or ValueError that names the wrong one."""
+    is_pairs = isinstance(given, tuple) and all(isinstance(pair, tuple) for pair in given)
+    if not isinstance(given, Mapping) and not is_pairs:
+        raise TypeError(f"locality are weights by parameter, as {{'table': 0}}, not {given!r}")
+    pairs = tuple(sorted(given.items())) if isinstance(given, Mapping) else given
+    for name, weight in pairs:
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)):
+            raise TypeError(f"locality of {name!r} is a number, not {weight!r}")
+        if not 0 <= weight <= WEIGHT_MAX:
+            raise ValueError(f"locality of {name!r} is from 0 to {WEIGHT_MAX}, not {weight!r}")
+    return pairs
 
 
 def check_number(name: str, value: object, above: float, below: float = float("inf")) -> None:

@@ -163,7 +163,7 @@ def _packed_whole(call: Call, identity: Identity, store: Store, step: int) -> Pa
     flags |= call.task.gives
     references = frozen.references
     first = len(inputs)
-    inputs += [store.handle_of(_future(one)) for one in references]
+    inputs += [store.handle_of(future_of(one)) for one in references]
     modes = [0] * first + [_mode_of(one) for one in references]
     modes[first : first + kept_count] = [REFERENCE] * kept_count
     body = frozen.data
@@ -185,7 +185,7 @@ def _mode_of(reference: Any) -> int:
     return STREAM | reference.wish.number << 2 if isinstance(reference, Reading) else 0
 
 
-def _future(reference: Any) -> Future[Any]:
+def future_of(reference: Any) -> Future[Any]:
     """The future behind a reference in arguments, which may be its stream."""
     return cast("Future[Any]", reference.unread if isinstance(reference, Reading) else reference)
 
@@ -306,7 +306,7 @@ class Copy:
             self.buffers,
             lambda number: value(futures[number]),
             lambda number: mine(futures[number]),
-            lambda number: Reading(Source.of_value(value(_future(futures[number]))).itself),
+            lambda number: Reading(Source.of_value(value(future_of(futures[number]))).itself),
         )
 
 

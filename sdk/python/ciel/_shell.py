@@ -26,8 +26,8 @@ _PLACEHOLDER = re.compile(r"\$\{|\{\{|\{([A-Za-z_][A-Za-z0-9_.]*)/?\}")
 _PREFIX = "out."
 _ONLY = "out"
 _INPUT = "in."
-# The code of a command is its text, for which no version can stand.
-_OPTIONS = frozenset(OptionNames.__annotations__) - {"version", "stream"}
+# The code of a command is its text, for which no version can stand; it keeps nothing decoded.
+_OPTIONS = frozenset(OptionNames.__annotations__) - {"version", "stream", "locality"}
 _SURROUNDINGS = frozenset({"shell", "conda", "container", "tools"})
 _SIMPLE = frozenset({bool, int, float, str, type(None)})
 _ARGUMENTS = frozenset({"stdin", "stdout", "env", "cwd", "outputs", "options"}) | _SURROUNDINGS

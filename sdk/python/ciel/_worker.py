@@ -199,7 +199,9 @@ class WorkerStrand(KeepingStrand):
         if self._answers_json or self._takes_streams:
             return True
         options = call.task.options_now
-        if options.wire is not None or options.count != self._outputs or call.task.gives & YIELDS:
+        if options.wire is not None or options.locality or options.count != self._outputs:
+            return False
+        if call.task.gives & YIELDS:
             return False
         if self.pure or not self.replaying and _clock() - self._begun > IN_PLACE_S:
             return False  # the successor of a pure task is pure only if it is declared so itself

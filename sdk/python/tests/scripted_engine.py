@@ -224,7 +224,8 @@ class Engine:
 
     def spawn(
         self, tag: int, definition: Definition, payload: bytes, inputs: Any, *,
-        action: int, handle: int, line: int, modes: Any = None, released: Sequence[int] = (),
+        action: int, handle: int, line: int, modes: Any = None, weights: Any = None,
+        released: Sequence[int] = (),
     ) -> None:  # fmt: skip
         """A child of the task."""
         task = self.tasks[tag]
@@ -243,7 +244,7 @@ class Engine:
 
     def tail_spawn(
         self, tag: int, definition: Definition, payload: bytes, inputs: Any, *,
-        after: int, line: int, modes: Any = None, audit: Any = None,
+        after: int, line: int, modes: Any = None, weights: Any = None, audit: Any = None,
     ) -> None:  # fmt: skip
         """The successor of the task."""
         task = self.tasks[tag]

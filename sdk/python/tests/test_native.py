@@ -174,6 +174,7 @@ NOT_SAID = {
     "worker-publish": "is for executors that give outputs early",
     "worker-spawn": "has two tasks, see below",
     "worker-spawn-begun": "is said of what runs in place, see test_promoter.py",
+    "worker-spawn-locality": "follows a definition, see test_locality.py",
     "worker-spawn-released": "follows a definition, see below",
     "worker-tail-spawn": "follows a definition, see below",
     "worker-tail-spawn-audit": "follows a definition, see test_definitions.py",

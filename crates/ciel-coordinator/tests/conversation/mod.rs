@@ -13,6 +13,7 @@ use ciel_graph::{
 use ciel_model::{
     ActionKey, AttemptNumber, Class, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input,
     Label, Name, Options, Pool, Purity, RerunReason, Resources, Site, StrandKey, TaskKey, Value,
+    Weights,
 };
 use ciel_ordered::{Extent, Piece};
 
@@ -306,6 +307,7 @@ fn child() -> Descriptor {
             lazy: false,
             live: true,
             keep: Some(true),
+            weights: Weights::new([Some(250)]).into(),
         }),
         site: Site {
             file: "main.sw".into(),

@@ -2,7 +2,8 @@
 //!
 //! A site has the files that its tasks have made, and those that tasks which began there have
 //! taken. What a site has of the inputs of a task is its *weight* for that task: bytes need not be
-//! moved there, and what a worker has decoded need not be decoded again either, so it counts twice.
+//! moved there, and what a worker has decoded need not be decoded again either, so it counts twice;
+//! both times the locality weight that the program has given to the input.
 //! All of this is a hint: what is wrong or missing here costs time and nothing else, so it is not
 //! recorded. It does not know how busy sites are. Read next: `placement`, which weighs both.
 
@@ -102,7 +103,7 @@ impl Locality {
         }
     }
 
-    /// The weight of a site for a task with these inputs, given with their lengths.
+    /// The weight of a site for a task with these inputs, given with their weighed lengths.
     pub(super) fn weight(&self, site: SiteKey, inputs: &[(Name, u64)]) -> u64 {
         let weights = inputs.iter().filter_map(|(file, length)| {
             let places = self.files.get(file)?;
@@ -162,7 +163,8 @@ impl Home {
         }
     }
 
-    /// The files that a task takes, with their lengths, if sites differ in what they have of them.
+    /// The files that a task takes, with their weighed lengths, if sites differ in what they have
+    /// of them.
     pub(super) fn files_to_weigh(&self, task: TaskKey) -> Vec<(Name, u64)> {
         match self.placement.has_a_choice() {
             true => self.graph().input_files(task),

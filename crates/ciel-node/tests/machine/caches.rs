@@ -1,6 +1,6 @@
 //! Tasks that name objects of which a worker keeps something.
 
-use ciel_model::{Class, Name, Pool, limits};
+use ciel_model::{Class, Name, Near, Pool, limits};
 use ciel_node::{Action, Event, Slot, WorkerKey};
 use proptest::prelude::*;
 
@@ -12,7 +12,21 @@ impl World {
         let pool = Class::Pooled(Pool::new("py", 1));
         let mut event = self.offered(task, pool, cores_of(1));
         if let Event::TaskOffered { near, .. } = &mut event {
-            *near = objects.iter().copied().map(Name).collect();
+            *near = objects.iter().copied().map(named).collect();
+        }
+        self.tell(event)
+    }
+
+    /// The same, with the weights that its program gives them, in percent.
+    fn weighing(&mut self, task: u64, objects: &[(u128, u32)]) -> String {
+        let pool = Class::Pooled(Pool::new("py", 1));
+        let mut event = self.offered(task, pool, cores_of(1));
+        if let Event::TaskOffered { near, .. } = &mut event {
+            let weighed = objects.iter().map(|(name, percent)| Near {
+                percent: *percent,
+                ..named(*name)
+            });
+            *near = weighed.collect();
         }
         self.tell(event)
     }
@@ -33,6 +47,10 @@ impl World {
             dropped: vec![Name(name)],
         })
     }
+}
+
+fn named(object: u128) -> Near {
+    Near::from(Name(object))
 }
 
 /// Two free workers, of which the first was left last.
@@ -59,6 +77,18 @@ fn of_two_free_workers_the_task_gets_the_one_with_the_heaviest_caches() {
     assert_eq!(world.left(5), "");
     world.drops(1, 9);
     assert_eq!(world.naming(6, &[7, 8, 9]), "6:worker0");
+}
+
+#[test]
+fn of_two_free_workers_the_task_gets_the_one_with_what_its_program_weighs_most() {
+    let mut world = two_free();
+    world.holds(0, &[(7, 10)]);
+    world.holds(1, &[(8, 5)]);
+    assert_eq!(world.weighing(5, &[(7, 100), (8, 100)]), "5:worker0");
+    assert_eq!(world.left(5), "");
+    assert_eq!(world.weighing(6, &[(7, 100), (8, 300)]), "6:worker1");
+    assert_eq!(world.left(6), "");
+    assert_eq!(world.weighing(7, &[(7, 10), (8, 100)]), "7:worker1");
 }
 
 #[test]
@@ -160,7 +190,7 @@ proptest! {
                     let pool = Class::Pooled(Pool::new("py", 1));
                     let mut event = world.offered(next, pool, cores_of(1));
                     if let Event::TaskOffered { near, .. } = &mut event {
-                        *near = [name].into();
+                        *near = [name.into()].into();
                     }
                     next += 1;
                     open += 1;

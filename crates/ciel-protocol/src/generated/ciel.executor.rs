@@ -371,6 +371,10 @@ pub struct Input {
     /// the stream decides.
     #[prost(message, optional, tag = "3")]
     pub wish: ::core::option::Option<StreamWish>,
+    /// The locality weight: how much the bytes of the object count, in percent, when the engine decides
+    /// where the task runs. 0: not at all. Absent: 100.
+    #[prost(uint32, optional, tag = "4")]
+    pub locality_percent: ::core::option::Option<u32>,
 }
 /// What the reader of a stream wishes for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

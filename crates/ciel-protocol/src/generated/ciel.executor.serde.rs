@@ -3935,6 +3935,9 @@ impl serde::Serialize for Input {
         if self.wish.is_some() {
             len += 1;
         }
+        if self.locality_percent.is_some() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("ciel.executor.Input", len)?;
         if self.handle != 0 {
             struct_ser.serialize_field("handle", &self.handle)?;
@@ -3946,6 +3949,9 @@ impl serde::Serialize for Input {
         }
         if let Some(v) = self.wish.as_ref() {
             struct_ser.serialize_field("wish", v)?;
+        }
+        if let Some(v) = self.locality_percent.as_ref() {
+            struct_ser.serialize_field("localityPercent", v)?;
         }
         struct_ser.end()
     }
@@ -3960,6 +3966,8 @@ impl<'de> serde::Deserialize<'de> for Input {
             "handle",
             "mode",
             "wish",
+            "locality_percent",
+            "localityPercent",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -3967,6 +3975,7 @@ impl<'de> serde::Deserialize<'de> for Input {
             Handle,
             Mode,
             Wish,
+            LocalityPercent,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -3991,6 +4000,7 @@ impl<'de> serde::Deserialize<'de> for Input {
                             "handle" => Ok(GeneratedField::Handle),
                             "mode" => Ok(GeneratedField::Mode),
                             "wish" => Ok(GeneratedField::Wish),
+                            "localityPercent" | "locality_percent" => Ok(GeneratedField::LocalityPercent),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -4013,6 +4023,7 @@ impl<'de> serde::Deserialize<'de> for Input {
                 let mut handle__ = None;
                 let mut mode__ = None;
                 let mut wish__ = None;
+                let mut locality_percent__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Handle => {
@@ -4035,12 +4046,21 @@ impl<'de> serde::Deserialize<'de> for Input {
                             }
                             wish__ = map_.next_value()?;
                         }
+                        GeneratedField::LocalityPercent => {
+                            if locality_percent__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("localityPercent"));
+                            }
+                            locality_percent__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
                     }
                 }
                 Ok(Input {
                     handle: handle__.unwrap_or_default(),
                     mode: mode__.unwrap_or_default(),
                     wish: wish__,
+                    locality_percent: locality_percent__,
                 })
             }
         }

@@ -255,6 +255,7 @@ fn send(
         spawner.handle,
         known.line,
         None,
+        None,
         released,
     )?;
     promoter.get().hasten_spawn(py);

@@ -52,6 +52,7 @@ fn asked(definition: u32, inputs: &[(u32, i32)]) -> Descriptor {
         handle: *handle,
         mode: *mode,
         wish: None,
+        locality_percent: None,
     };
     Descriptor {
         definition,

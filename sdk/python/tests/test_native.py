@@ -36,7 +36,9 @@ from ciel._native import (
     Start,
     TaskOptions,
     Value,
+    open_shared,
     tell_caches,
+    tell_shared,
 )
 
 if TYPE_CHECKING:
@@ -147,9 +149,11 @@ SAID: dict[str, Callable[[Connection, int], None]] = {
     "worker-open-construct-length": lambda c, tag: c.open_construct(tag, 3, 1 << 20),
     "worker-open-output": lambda c, tag: c.open_output(tag, 2, 0),
     "worker-open-output-form": lambda c, tag: c.open_output(tag, 2, 1, "frames"),
+    "worker-open-shared": lambda c, tag: open_shared(c, tag, 4, 1 << 20),
     "worker-open-reference": lambda c, tag: c.open_reference(tag, 1, 1 << 31, False),
     "worker-open-reference-as-stream": lambda c, tag: c.open_reference(tag, 6, 2, False, True),
     "worker-open-reference-must-block": lambda c, tag: c.open_reference(tag, 6, 2, True),
+    "worker-stream-shared": lambda c, tag: tell_shared(c, tag, 1, 209_715_200),
     "worker-write": lambda c, tag: c.write(tag, 0, b"a line\n", 3),
     "worker-write-file": lambda c, tag: c.write_file(tag, "/home/you/log", b"a line\n", 3),
     "worker-write-stderr": lambda c, tag: c.write(tag, 1, b"\xff\x00", 3),

@@ -141,10 +141,25 @@ impl Sink {
             self.offset += equal;
             return Err(io::Error::other("its contents differ"));
         }
+        self.check_present()?;
         self.file
             .write_all_at(&bytes[held..], self.offset + held as u64)?;
         self.offset += bytes.len() as u64;
         Ok(())
+    }
+
+    /// What is written to a file that was removed is lost.
+    fn check_present(&self) -> io::Result<()> {
+        let path = self.draft.as_ref().map_or(&self.path, |draft| &draft.path);
+        match ciel_writer::is_removed(&self.file, path)? {
+            true => {
+                let path = path.display();
+                Err(io::Error::other(format!(
+                    "{path} was removed while the job wrote to it"
+                )))
+            }
+            false => Ok(()),
+        }
     }
 
     /// Ends the file. After the whole output it must hold no more than that. A file that was to be
@@ -274,6 +289,23 @@ mod tests {
         );
         assert_eq!(written("", &["ab"], false), (true, "ab".to_string()));
         assert_eq!(written("ab", &["ab"], false), (true, "ab".to_string()));
+    }
+
+    /// A file that was removed took all further output, which nobody could find, and the job ended
+    /// well.
+    #[test]
+    fn removed_file_takes_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut sink = Sink::open(&path, false, &[]).unwrap();
+        sink.write(b"one ").unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let error = sink.write(b"two").unwrap_err().to_string();
+        assert!(
+            error.ends_with("was removed while the job wrote to it"),
+            "{error}"
+        );
+        assert!(!path.exists());
     }
 
     #[test]

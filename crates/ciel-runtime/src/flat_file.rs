@@ -48,6 +48,8 @@ pub enum FlatFileFault {
         /// Bytes that were found.
         found: u64,
     },
+    /// It was removed while the run wrote to it.
+    Removed,
     /// It cannot be written.
     Write {
         /// Its first bytes, which are the beginning of the output.
@@ -67,6 +69,7 @@ impl FlatFileError {
             FlatFileFault::Open(_) => "file.open",
             FlatFileFault::Differs(_) | FlatFileFault::Longer(_) => "file.differs",
             FlatFileFault::Changed { .. } => "file.changed",
+            FlatFileFault::Removed => "file.removed",
             FlatFileFault::Write { .. } => "file.write",
         }
     }
@@ -90,6 +93,9 @@ impl FlatFileError {
             }
             FlatFileFault::Changed { .. } => {
                 format!("cut the file to the bytes of this run, then {resumed}")
+            }
+            FlatFileFault::Removed => {
+                format!("{resumed}, which writes the file from its beginning")
             }
             FlatFileFault::Write { .. } => format!("make room for it, then {resumed}"),
         }
@@ -119,6 +125,7 @@ impl fmt::Display for FlatFileError {
                 "{path} was changed from outside: the run left {left} bytes in it, and it has \
                  {found}"
             ),
+            FlatFileFault::Removed => write!(f, "{path} was removed while the run wrote to it"),
             FlatFileFault::Write { valid, source } => write!(
                 f,
                 "cannot write {path}: {source}; its {valid} bytes are the beginning of the output"
@@ -243,7 +250,7 @@ impl FlatFile {
     /// is appended.
     ///
     /// # Errors
-    /// `Differs`, `Changed`, `Write`.
+    /// `Differs`, `Changed`, `Removed`, `Write`.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), FlatFileError> {
         let known = self.length.saturating_sub(self.at).min(bytes.len() as u64);
         let (known, rest) = bytes.split_at(known as usize);
@@ -252,12 +259,7 @@ impl FlatFile {
         if rest.is_empty() {
             return Ok(());
         }
-        let found = self.file.metadata().map(|found| found.len());
-        let found = found.map_err(|source| self.cannot_write(source))?;
-        if found != self.length {
-            let left = self.length;
-            return Err(self.told(FlatFileFault::Changed { left, found }));
-        }
+        self.check_unchanged()?;
         if let Err(source) = self.file.write_all_at(rest, self.at) {
             let found = self.file.metadata().map_or(self.at, |found| found.len());
             self.length = found;
@@ -265,6 +267,22 @@ impl FlatFile {
         }
         self.at += rest.len() as u64;
         self.length = self.at;
+        Ok(())
+    }
+
+    /// Nobody else has removed the file, or changed its length.
+    fn check_unchanged(&self) -> Result<(), FlatFileError> {
+        let path = self.draft.as_ref().map_or(&self.path, |draft| &draft.path);
+        let is_removed = ciel_writer::is_removed(&self.file, path);
+        if is_removed.map_err(|source| self.cannot_write(source))? {
+            return Err(self.told(FlatFileFault::Removed));
+        }
+        let found = self.file.metadata().map(|found| found.len());
+        let found = found.map_err(|source| self.cannot_write(source))?;
+        if found != self.length {
+            let left = self.length;
+            return Err(self.told(FlatFileFault::Changed { left, found }));
+        }
         Ok(())
     }
 
@@ -414,6 +432,28 @@ mod tests {
         let expected = "the run left 4 bytes in it, and it has 12";
         assert!(error.to_string().ends_with(expected), "{error}");
         assert_eq!(fs::read(&path).unwrap(), b"one and more");
+    }
+
+    /// A file that was removed took all further bytes, which nobody could find, and the job ended
+    /// well.
+    #[test]
+    fn removed_file_takes_no_more_and_a_renamed_one_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("log"), folder.path().join("other"));
+        let mut file = claimed(&path, None).unwrap();
+        file.take(b"one ").unwrap();
+        fs::rename(&path, &other).unwrap();
+        file.take(b"two ").unwrap();
+        assert_eq!(fs::read(&other).unwrap(), b"one two ");
+        fs::remove_file(&other).unwrap();
+        let error = file.take(b"three").unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .ends_with("was removed while the run wrote to it")
+        );
+        assert_eq!(error.code(), "file.removed");
+        assert!(error.hint(Some("7")).contains("ciel resume 7"));
     }
 
     #[test]

@@ -13,6 +13,8 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// The first byte that can be a mark.
 const MARKS_FROM: i64 = 1 << 62;
@@ -44,6 +46,21 @@ pub fn claim(file: &File) -> io::Result<bool> {
     }
     file.unlock()?;
     Err(io::Error::other("too many stopped processes follow it"))
+}
+
+/// Whether an open file was removed, so that what is written to it now is lost. `path` is where it
+/// was opened. A file that was only renamed is not: its bytes are where it is now.
+///
+/// # Errors
+/// The file cannot be looked at.
+pub fn is_removed(file: &File, path: &Path) -> io::Result<bool> {
+    let own = file.metadata()?;
+    if own.nlink() > 0 {
+        return Ok(false);
+    }
+    // Some file systems count no links: there it is removed if its path leads elsewhere.
+    let found = std::fs::metadata(path);
+    Ok(!found.is_ok_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino())))
 }
 
 /// The writer that a file had at a look.

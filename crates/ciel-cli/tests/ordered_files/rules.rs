@@ -93,6 +93,28 @@ fn file_that_is_changed_from_outside_is_named_and_left_alone() {
     assert_eq!(place.read("log"), "theirs");
 }
 
+/// The run wrote on into the file that had no name any more, and ended well: all that tasks had
+/// appended was nowhere.
+#[test]
+fn removed_file_ends_the_run_which_writes_all_of_it_when_it_is_resumed() {
+    let place = Place::new();
+    let gate = place.gate("gate");
+    let script = format!(
+        "append(\"log\", \"mine\\n\"); print(\"open\"); return len(text({}));",
+        held_append("gate", "more")
+    );
+    let live = place.start_script(&[], &script);
+    assert_eq!(live.line(), "open");
+    crate::support::until_true("the first line is there", || place.read("log") == "mine\n");
+    fs::remove_file(place.path("log")).unwrap();
+    gate.release(1);
+    let words = ["/log was removed while the run wrote to it", "ciel resume"];
+    expect_told(&live.end(), &words);
+    assert!(!place.has("log"));
+    expect_well(&place.start(&["resume"]).end(), "open\n0\n");
+    assert_eq!(place.read("log"), "mine\nmore\n");
+}
+
 #[test]
 fn folder_pipe_device_and_missing_folder_fail_the_task_with_a_hint() {
     let place = Place::new();

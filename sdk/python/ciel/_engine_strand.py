@@ -167,7 +167,7 @@ class EngineStrand(_native.Counted, Strand):
 
         moved = with_references(arguments, move)
         try:
-            payload = json.dumps(moved, ensure_ascii=False).encode()
+            payload = json.dumps(moved, ensure_ascii=False, allow_nan=False).encode()
         except UnicodeEncodeError as error:
             raise not_utf8(f"arguments of {executor}", error) from None
         except (TypeError, ValueError) as error:

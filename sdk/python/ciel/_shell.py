@@ -9,6 +9,7 @@ executors.
 from __future__ import annotations
 
 import functools
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ from ciel._strand import Strand, current
 from ciel._task_files import OrderedFile
 from ciel._task_streams import Stream
 
-_PLACEHOLDER = re.compile(r"\$\{|\{\{|\{([A-Za-z_][A-Za-z0-9_.]*)/?\}")
+_PLACEHOLDER = re.compile(r"\$\{\{?|\{\{|\{([A-Za-z_][A-Za-z0-9_.]*)/?\}")
 _PREFIX = "out."
 _ONLY = "out"
 _INPUT = "in."
@@ -281,6 +282,8 @@ def _word(strand: Strand, name: str, value: Any) -> Any:
 
 def _element(strand: Strand, name: str, value: Any) -> Any:
     """An input that is no list."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no such numbers
     if isinstance(value, (Future, str, bool, int, float)):
         return value
     if isinstance(value, Reading):

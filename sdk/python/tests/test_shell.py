@@ -204,6 +204,26 @@ def test_braces_of_the_shell_stay(session: ciel.Session) -> None:
     assert found == b"5 {x}\n"
 
 
+def test_doubled_braces_of_a_variable_are_those_of_the_shell(session: ciel.Session) -> None:
+    """`${{X}}` was refused as an undefined placeholder, with the advice to double the braces."""
+    assert session.sh("X=5; echo ${{X}} ${X} {y}", y=6).result() == b"5 5 6\n"
+
+
+def test_number_that_is_not_finite_is_its_text(session: ciel.Session) -> None:
+    """The engine could not read the arguments, and the job failed, whatever `main` caught."""
+    values = [float("nan"), float("inf"), [-float("inf"), 0.5]]
+    made = [session.sh("echo {x}", x=value, env={"Y": values[0]}) for value in values]
+    assert [one.result() for one in made] == [b"nan\n", b"inf\n", b"-inf 0.5\n"]
+
+
+def test_number_that_json_lacks_is_refused_where_it_is_passed(session: ciel.Session) -> None:
+    def asked() -> None:
+        with pytest.raises(ciel.NotSerializable, match="arguments of shell"):
+            ciel.spawn_exec("shell", {"command": "true", "inputs": {"x": float("nan")}})
+
+    session.submit(asked).result()
+
+
 def test_tasks_spawn_commands_and_read_them(session: ciel.Session) -> None:
     def count(words: list[str]) -> int:
         text = ciel.sh("printf '%s\\n' {first} {second}", first=words[0], second=words[1])

@@ -489,6 +489,28 @@ mod tests {
         assert_eq!(script, "echo ${HOME} {1,2} {x} | awk '{ print }'");
     }
 
+    /// `${{HOME}}` was a variable of the shell around a placeholder, which no shell can read, and
+    /// the error said to write braces twice.
+    #[test]
+    fn doubled_braces_of_a_variable_are_those_of_the_shell() {
+        for (command, script) in [
+            ("echo ${{HOME}} ${{A}:-b}", "echo ${HOME} ${A}:-b}"),
+            (
+                "echo ${{A:-{x}}} {x}",
+                "echo ${A:-\"${ciel_0}\"} \"${ciel_1}\"",
+            ),
+            ("echo $${{A}}", "echo $${A}"),
+        ] {
+            let inputs = match command.contains("{x}") {
+                true => json!({"x": 1}),
+                false => json!({}),
+            };
+            let (found, _) = plan(command, inputs, &[])
+                .unwrap_or_else(|refused| panic!("{command}: {refused:?}"));
+            assert_eq!(found, script);
+        }
+    }
+
     /// Two closing braces became one wherever they stood, as the only sign that a brace was meant:
     /// `awk` missed one, `${A:-${B}}` was never closed, and JSON was written without its end.
     #[test]

@@ -135,6 +135,7 @@ impl<'a> Template<'a> {
                 self.quotes = Quotes::Arithmetic(0);
                 (3, "$((".to_string())
             }
+            '$' if rest[1..].starts_with("{{") => (3, self.opened("${", Brace::Doubled)),
             '$' if rest[1..].starts_with('{') => (2, self.opened("${", Brace::Single)),
             '{' if rest[1..].starts_with('{') => (2, self.opened("{", Brace::Doubled)),
             '{' => match self.placeholder(rest)? {

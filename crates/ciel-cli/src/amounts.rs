@@ -51,6 +51,8 @@ pub fn parse_age(text: &str) -> Result<u64, String> {
     let age = match (text.strip_suffix('d'), text.strip_suffix('w')) {
         (Some(number), _) => days(number, 1.0),
         (None, Some(number)) => days(number, 7.0),
+        // A number alone would be seconds, and remove nearly all.
+        (None, None) if text.ends_with(|last: char| last.is_ascii_digit()) => None,
         (None, None) => amounts::microseconds(text).map(|age_us| age_us.div_ceil(1_000_000)),
     };
     age.ok_or_else(wrong)
@@ -124,7 +126,7 @@ mod tests {
         assert_eq!(parse_age("0d"), Ok(0));
         assert_eq!(parse_age("1.5w"), Ok(907_200));
         assert_eq!(parse_age("2h"), Ok(7_200));
-        for text in ["", "d", "-1d", "old"] {
+        for text in ["", "d", "-1d", "old", "30", "1.5"] {
             assert!(
                 parse_age(text).is_err_and(|told| told.contains("7d")),
                 "{text}"

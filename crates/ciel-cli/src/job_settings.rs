@@ -9,7 +9,7 @@ use std::path::Path;
 use ciel_runtime::Resume;
 
 use crate::cli_error::CliError;
-use crate::options::RunOptions;
+use crate::options::{Durability, RunOptions};
 
 /// The one setting that there is: as `--kept`.
 const KEPT: &str = "kept";
@@ -23,12 +23,17 @@ const HEAD_BYTES_MAX: usize = 4096;
 /// The options of a job, with what its file at `script` says beside them.
 ///
 /// # Errors
-/// It names a setting that does not exist.
+/// It names a setting that does not exist; kept results are asked for where none are.
 pub fn with_own(
     options: RunOptions,
     script: &Path,
     resume: &Resume,
 ) -> Result<RunOptions, CliError> {
+    if options.durable == Durability::Never && (options.kept || options.kept_dir.is_some()) {
+        let message = "a run with --durable never neither takes nor keeps results";
+        let hint = "leave out --durable never, or --kept and --kept-dir";
+        return Err(CliError::usage("kept.never", message.to_string()).with_hint(hint));
+    }
     // A file that cannot be read is reported by whoever opens it.
     let head = std::fs::read(script).unwrap_or_default();
     let head = String::from_utf8_lossy(&head[..head.len().min(HEAD_BYTES_MAX)]);

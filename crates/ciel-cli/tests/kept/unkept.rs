@@ -30,6 +30,22 @@ fn task_that_ran_out_of_time_is_not_kept() {
     assert_eq!(ended.stdout, "\"q\\n\"\n");
 }
 
+/// The options were taken, and had no effect: nothing was taken or kept, and nobody was told.
+#[test]
+fn kept_results_of_a_run_without_records_are_refused() {
+    let place = Place::new();
+    for asked in [&["--kept"][..], &["--kept-dir", "shared"]] {
+        let options = [asked, &["--durable", "never"]].concat();
+        let refused = place.script(&options, "return 1;");
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let told = "a run with --durable never neither takes nor keeps results";
+        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    }
+    // What a job asks for itself is asked for where it can be had.
+    let ended = place.script(&["--durable", "never"], "// ciel: kept\nreturn 1;");
+    assert_eq!(ended.stdout, "1\n", "{}", ended.stderr);
+}
+
 /// A command that ends, and one that does not before there is a file `open`.
 const STOPPED: &str = r#"
 quick = spawn_exec("shell", {"command": "echo ran quick >&2; echo q"}, 1)[0];

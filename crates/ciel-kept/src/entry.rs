@@ -162,6 +162,14 @@ impl Parts {
         hasher.finish()
     }
 
+    /// Whether these may be of the function that `now` is of: where tasks were spawned before it
+    /// that were not before, another function has its place. Commands have no names here.
+    pub(crate) fn is_of_function(&self, now: &Parts) -> bool {
+        let name = |parts: &Parts| parts.pieces.first().map(|piece| piece.name.clone());
+        let names = name(self).zip(name(now));
+        self.executor == now.executor && names.is_none_or(|(before, now)| before == now)
+    }
+
     /// The first part in which `now` differs from these; none if keys are equal.
     pub fn diff(&self, now: &Parts) -> Option<RerunReason> {
         if self.key() == now.key() {

@@ -250,8 +250,29 @@ impl KeptResults {
         Ok(change.commit()?)
     }
 
-    /// Why there is nothing under the keys of a task.
+    /// Why there is nothing under the keys of a task. What its place says of a task that was not
+    /// kept is newer than what it says of one that was.
     fn reason(&self, parts: &[Parts], place: Digest) -> Result<RerunReason, KeptError> {
+        let mut query = self
+            .index
+            .prepare_cached("SELECT ended FROM begun WHERE place = ?1")?;
+        let ended = query.query_row(params![blob(place)], |row| row.get::<_, i64>(0));
+        Ok(match ended.optional()? {
+            Some(ended) if ended == Ended::Impurely as i64 => RerunReason::Impure,
+            Some(ended) if ended == Ended::Unkept as i64 => RerunReason::NotKept,
+            begun => self.change_since(parts, place)?.unwrap_or(match begun {
+                Some(_) => RerunReason::NeverFinished,
+                None => RerunReason::New,
+            }),
+        })
+    }
+
+    /// What is another since a result of the task at a place was kept; none if there was none.
+    fn change_since(
+        &self,
+        parts: &[Parts],
+        place: Digest,
+    ) -> Result<Option<RerunReason>, KeptError> {
         let mut query = self.index.prepare_cached(
             "SELECT CASE parts WHEN x'' THEN body ELSE parts END
              FROM entry JOIN place USING (key) WHERE place = ?1",
@@ -259,24 +280,12 @@ impl KeptResults {
         let row = query.query_row(params![blob(place)], |row| row.get::<_, Vec<u8>>(0));
         let before = row.optional()?;
         let before = before.and_then(|bytes| Some(parts_in(&bytes)?.0));
-        let reason = before.and_then(|before| {
+        Ok(before.and_then(|before| {
             let mut like = parts.iter();
             let like = like.find(|one| one.surroundings == before.surroundings);
-            before.diff(like.or(parts.first())?)
-        });
-        if let Some(reason) = reason {
-            return Ok(reason);
-        }
-        let mut query = self
-            .index
-            .prepare_cached("SELECT ended FROM begun WHERE place = ?1")?;
-        let ended = query.query_row(params![blob(place)], |row| row.get::<_, i64>(0));
-        Ok(match ended.optional()? {
-            None => RerunReason::New,
-            Some(ended) if ended == Ended::Impurely as i64 => RerunReason::Impure,
-            Some(ended) if ended == Ended::Unkept as i64 => RerunReason::NotKept,
-            Some(_) => RerunReason::NeverFinished,
-        })
+            let now = like.or(parts.first())?;
+            before.is_of_function(now).then(|| before.diff(now))?
+        }))
     }
 
     /// Links an object to a path where nothing is yet. False if it is missing or damaged: then the

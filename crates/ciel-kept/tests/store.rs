@@ -176,6 +176,44 @@ fn miss_names_what_changed_since_the_last_result_at_the_same_position() {
     assert!(matches!(found(&kept, 3), Found::Entry(_)));
 }
 
+/// One more task in a list moved all behind it, and a function whose code was the same ran because
+/// of `code changed`: the place of another one had become its own.
+#[test]
+fn another_function_at_the_same_position_is_no_earlier_one() {
+    let (_home, mut kept) = place();
+    kept.keep(&[small(1)], 100).unwrap();
+    let pieces = vec![function("g", 9, 4)];
+    let other = Parts {
+        code: Reached::of(pieces.clone()).digest(),
+        pieces: pieces.into(),
+        ..parts(1)
+    };
+    let script = Parts {
+        executor: "skywriting".into(),
+        ..parts(1)
+    };
+    for now in [other, script] {
+        let found = kept.peek(&[now], Digest(1)).unwrap();
+        assert_eq!(found, Found::Nothing(RerunReason::New));
+    }
+}
+
+/// A function that is never kept ran because of the arguments that another one had once had at its
+/// place, in every run.
+#[test]
+fn task_that_was_not_kept_since_runs_for_that_reason() {
+    let (_home, mut kept) = place();
+    kept.keep(&[small(1)], 100).unwrap();
+    for (ended, reason) in [
+        (Ended::Unkept, RerunReason::NotKept),
+        (Ended::Impurely, RerunReason::Impure),
+    ] {
+        kept.note_unkept(&[(Digest(1), ended)]).unwrap();
+        let found = kept.find(&[parts(2)], Digest(1), 100).unwrap();
+        assert_eq!(found, Found::Nothing(reason));
+    }
+}
+
 /// Whether there are many or few notes of begun tasks, that of a task goes with its end.
 #[test]
 fn ended_task_is_no_longer_noted_as_begun() {

@@ -45,7 +45,14 @@ impl fmt::Display for RerunReason {
             RerunReason::CodeChanged(function) if function.place.file.is_empty() => {
                 write!(f, "code changed: {}", function.name)
             }
-            RerunReason::CodeChanged(function) => write!(f, "code changed: {}", function.place),
+            RerunReason::CodeChanged(function) => {
+                write!(f, "code changed: {}", function.place)?;
+                // A file alone says little: a constant that was imported there has no line.
+                match function.place.line == 0 && function.name != function.place.file {
+                    true => write!(f, " ({})", function.name),
+                    false => Ok(()),
+                }
+            }
             RerunReason::ArgumentChanged(None) => f.write_str("arguments changed"),
             RerunReason::ArgumentChanged(Some(name)) => write!(f, "argument changed: {name}"),
             RerunReason::InputChanged(name) => write!(f, "input changed: {name}"),
@@ -74,6 +81,18 @@ mod tests {
             place: Site { file, line: 41 },
             digest: Digest(1),
         };
+        let imported = FunctionCode {
+            name: "LIMIT".into(),
+            place: Site {
+                line: 0,
+                ..function.place.clone()
+            },
+            ..function.clone()
+        };
+        let whole = FunctionCode {
+            name: imported.place.file.clone(),
+            ..imported.clone()
+        };
         let unplaced = FunctionCode {
             place: Site::default(),
             ..function.clone()
@@ -83,6 +102,11 @@ mod tests {
                 RerunReason::CodeChanged(function),
                 "code changed: pipeline.py:41",
             ),
+            (
+                RerunReason::CodeChanged(imported),
+                "code changed: pipeline.py (LIMIT)",
+            ),
+            (RerunReason::CodeChanged(whole), "code changed: pipeline.py"),
             (RerunReason::CodeChanged(unplaced), "code changed: call"),
             (
                 RerunReason::ArgumentChanged(Some("command".into())),

@@ -3,6 +3,7 @@
 //! A future of a child that no engine knows of holds the call itself. It knows neither how to wait
 //! nor how to run a call. Read next: `stack.rs`, `sdk/python/ciel/_future.py`.
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -169,6 +170,20 @@ impl FutureState {
 }
 
 impl FutureState {
+    /// Whether its task may be kept.
+    pub fn may_be_kept(&self) -> bool {
+        matches!(self.state, State::Plain(_) | State::Kept(_))
+    }
+
+    /// Its task, if that may be kept.
+    pub fn task(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        match &self.state {
+            State::Plain(call) => Some(call.function.clone_ref(py).into_any()),
+            State::Kept(child) => child.getattr(py, intern!(py, "task")).ok(),
+            State::Known(_) | State::Ended(_) => None,
+        }
+    }
+
     /// Its call, if its task may be kept as a plain one.
     pub fn plain(&self) -> Option<&Call> {
         match &self.state {

@@ -158,9 +158,12 @@ impl Levels {
         (level.pending.len(), level.pending[0].handle)
     }
 
-    /// Children that the innermost strand keeps.
-    pub fn count(&self) -> usize {
-        self.levels.back().map_or(0, |level| level.pending.len())
+    /// Children that the innermost strand keeps, and the handle of the oldest; 0 if there is none.
+    pub fn count(&self) -> (usize, u32) {
+        let pending = self.levels.back().map(|level| &level.pending);
+        let oldest = pending.and_then(|pending| pending.front());
+        let oldest = oldest.map_or(0, |child| child.handle);
+        (pending.map_or(0, |pending| pending.len()), oldest)
     }
 
     fn is_task(&self, tag: u32) -> bool {

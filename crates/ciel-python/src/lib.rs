@@ -113,7 +113,7 @@ mod native {
     #[pymodule_export]
     const DEPTH_MAX: u32 = crate::stack::DEPTH_MAX;
     #[pymodule_export]
-    use crate::stack::{Stack, note_freezing, note_here, strand_here, unlist};
+    use crate::stack::{Stack, list_kept, note_freezing, note_here, strand_here, unlist};
     #[pymodule_export]
     use crate::stream_messages::{open_shared, tell_shared};
     #[pymodule_export]

@@ -117,8 +117,7 @@ impl Promoter {
     }
 
     /// The strand that has its turn keeps a child, as action `action`; its result gets the handle
-    /// `handle`. `tag` is 0 for a strand that runs in place of another one. Whether it may keep
-    /// more.
+    /// `handle`. `tag` is 0 for a strand that runs in place of another one.
     ///
     /// Raises ValueError if the call is too long for a message.
     fn keep(
@@ -130,7 +129,7 @@ impl Promoter {
         action: u64,
         handle: u32,
         line: u32,
-    ) -> PyResult<bool> {
+    ) -> PyResult<()> {
         if payload.len() > PAYLOAD_BYTES_MAX {
             let message = format!("a call of {} bytes is too long to be kept", payload.len());
             return Err(PyValueError::new_err(message));
@@ -143,8 +142,13 @@ impl Promoter {
             line,
             beats: 0,
         };
-        let (count, _) = self.keep_child(tag, child);
-        Ok(count < self.shared.kept_max)
+        self.keep_child(tag, child);
+        Ok(())
+    }
+
+    /// Whether the strand that has its turn keeps as many children as it may.
+    fn is_full(&self) -> bool {
+        self.count().0 >= self.shared.kept_max
     }
 
     /// The kept child with that handle begins at `position`, in place of the strand that has its
@@ -224,12 +228,12 @@ impl Promoter {
         self.shared.kept_max
     }
 
-    /// Children that the strand that has its turn keeps.
-    pub fn count(&self) -> usize {
-        self.kept().map_or(0, |kept| kept.levels.count())
+    /// Children that the strand that has its turn keeps, and the handle of the oldest.
+    pub fn count(&self) -> (usize, u32) {
+        self.kept().map_or((0, 0), |kept| kept.levels.count())
     }
 
-    /// As `keep`; how many the strand keeps, and the handle of the oldest.
+    /// As `keep`; gives the same as `count`.
     pub fn keep_child(&self, tag: u32, child: Child) -> (usize, u32) {
         let Some(mut kept) = self.kept() else {
             return (0, 0);
@@ -242,7 +246,7 @@ impl Promoter {
     /// As `keep`, if the strand keeps fewer children than it may: how many it keeps then.
     pub fn keep_another(&self, tag: u32, child: Child) -> Option<usize> {
         let mut kept = self.kept()?;
-        if kept.levels.count() >= self.shared.kept_max {
+        if kept.levels.count().0 >= self.shared.kept_max {
             return None;
         }
         let (count, _) = kept.levels.keep(tag, child);

@@ -51,8 +51,8 @@ const RESTED_MAX: usize = 16;
 
 pub(crate) use self::ahead::{advance, begin_ahead, end_ahead, step};
 pub(crate) use self::calls::Ahead;
-pub use self::early::unlist;
 pub(crate) use self::early::{advance_early, begin_early, early_task, end_early, oldest_aside};
+pub use self::early::{list_kept, unlist};
 pub(crate) use self::spawning::spawn;
 pub(crate) use self::standing::stand_all;
 pub(crate) use self::tasks::{begin_task, end_task};

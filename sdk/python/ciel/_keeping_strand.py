@@ -22,7 +22,7 @@ from ciel._future import Future, Known
 from ciel._in_place import Kept, Returned
 from ciel._leaves import leaves_nothing
 from ciel._options import Options
-from ciel._native import DEPTH_MAX, Cancel, Value, begin_aside, unlist
+from ciel._native import DEPTH_MAX, Cancel, Value, begin_aside, list_kept, unlist
 from ciel._payload import SMALL_BYTES_MAX, atoms_of, head_of_plain, pack
 from ciel._raised import Raised
 from ciel._strand import here
@@ -163,6 +163,9 @@ class KeepingStrand(WaitingStrand):
     def _keep(self, call: Call, payload: bytes, is_sealed: bool) -> Future[Any]:
         promoter = self.process.promoter
         assert promoter is not None, "it may keep children"
+        if self.keeps and not is_sealed and promoter.is_full():
+            self.promote()
+            unlist()
         self.tidy()
         handle, action = self.take_handle(), self.act()
         self.keeps = True
@@ -173,8 +176,9 @@ class KeepingStrand(WaitingStrand):
             definition = definition_of(call)
             if given is not None:
                 _note_plain(call, definition)
-            if not promoter.keep(self.tag, definition, payload, action, handle, call.line):
-                self.promote()
+            promoter.keep(self.tag, definition, payload, action, handle, call.line)
+            if not self.is_root:
+                list_kept(future)
         return future
 
     def _ran_in_place(self) -> bool:
@@ -365,8 +369,8 @@ class KeepingStrand(WaitingStrand):
         """
         known: Known | None = future._known
         child = future._child if known is None and self._spawned is not None else None
-        if child is not None and child.sealed and child.given is not None:
-            if leaves_nothing(child.task.function):
+        if child is not None and child.sealed:
+            if child.given is not None and leaves_nothing(child.task.function):
                 args, kwargs = child.given
                 known = Returned(child.task.function(*args, **kwargs), None)
             else:

@@ -719,11 +719,14 @@ class Promoter:
         action: int,
         handle: int,
         line: int,
-    ) -> bool:
+    ) -> None:
         """Keeps a spawn of the strand that has its turn; `tag` is 0 if it is no task yet.
 
-        Whether it may keep more. Raises ValueError if the call is too long for a message.
+        Raises ValueError if the call is too long for a message.
         """
+
+    def is_full(self) -> bool:
+        """Whether the strand that has its turn keeps as many children as it may."""
 
     def enter(
         self, tag: int, handle: int, after: int, position: bytes, *, aside: bool = False
@@ -1094,6 +1097,9 @@ def strand_here(own: Any) -> Any:
 
 def note_here(is_here: bool) -> None:
     """Whether the code that runs in this thread from now on belongs to a strand."""
+
+def list_kept(future: FutureState) -> None:
+    """The strand has kept the call of a future: it may run early, in a strand of its own."""
 
 def unlist() -> None:
     """The strand that runs sends what it keeps: none of that runs early."""

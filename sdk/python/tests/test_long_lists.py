@@ -57,7 +57,29 @@ def asks(futures):
 def gives(x):
     return [plain.spawn(x + n) for n in range(30)]
 
-ALL = [plain, plain, plain, pairs, fails, leaves, large, lists, long, dives, says, spawns, fans]
+@ciel.task
+def items(xs):
+    return plain.spawn(xs[0]).result() + 1
+
+@ciel.task
+def awaits(xs):
+    return sent.spawn(xs[0]).result() if xs[0] % 7 == 0 else xs[0]
+
+@ciel.task
+def breaks(xs):
+    return [10 // (xs[0] % 30)]
+
+class Listed:
+    def __init__(self, task):
+        self.task, self.label = task, task.label
+
+    def spawn(self, x):
+        return self.task.spawn([x])
+
+ALL = [
+    plain, plain, plain, pairs, fails, leaves, large, lists, long, dives, says, spawns, fans,
+    Listed(items), Listed(awaits), Listed(breaks),
+]
 
 def seen(future):
     try:
@@ -254,6 +276,10 @@ def bad(x):
 def waits(x):
     return short.spawn(x).result()
 
+@ciel.task
+def first_of(xs):
+    return short.spawn(xs[0]).result()
+
 @ciel.task(retries=1)
 def sent(x):
     return x
@@ -290,13 +316,16 @@ def passed_on(futures):
 def spawned(task, count):
     return [task.spawn(x) for x in range(count)]
 
+def listed(task, count):
+    return [task.spawn([x]) for x in range(count)]
+
 def forgets(task, count):
     for x in range(count):
         task.spawn(x)
     return spawned(task, 10)
 
 def loop(name, count, how="spawned"):
-    task = {"short": short, "pair": pair, "bad": bad, "waits": waits}[name]
+    task = globals()[name]
     short.spawn(0).result()
     before = resident()
     futures = globals()[how](task, count)
@@ -430,6 +459,20 @@ def test_children_of_a_list_that_spawn_and_ask_run_in_place(
     assert ended.value[0] == str((COUNT - 1) * 31)
     count, in_place = _counts(tmp_path, "waits")
     assert (count, in_place) == (COUNT, COUNT)
+
+
+def test_children_of_a_list_whose_arguments_are_no_plain_values_run_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All 1,024 that a strand kept became tasks with each one that was one more, as their spawns
+    are Python's, which listed none of them to run before.
+    """
+    stop_hearts(tmp_path, monkeypatch)
+    job = jobs.write(tmp_path, PATIENT + COUNTED)
+    ended = _run(job, "task", "first_of", "2500", "listed", options=("-j1",))
+    assert ended.value[0] == str(2499 * 31)
+    count, in_place = _counts(tmp_path, "first_of")
+    assert (count, in_place) == (2500, 2500)
 
 
 GATE = """

@@ -134,10 +134,10 @@ pub(crate) fn early_task(py: Python<'_>) -> Option<Py<Function>> {
     None
 }
 
-/// Whether a future is that of a plain call that is kept.
+/// Whether a future is that of a call that is kept.
 fn is_kept(future: &Bound<'_, FutureState>, promoter: &Promoter) -> bool {
     let future = future.borrow();
-    future.plain().is_some() && promoter.keeps(future.handle)
+    future.may_be_kept() && promoter.keeps(future.handle)
 }
 
 /// The task and the future of the oldest child of the innermost strand that may wait, as far as
@@ -154,8 +154,8 @@ pub(crate) fn oldest_aside(py: Python<'_>) -> Option<Bound<'_, PyTuple>> {
     while let Some(oldest) = row.others.front() {
         let oldest = oldest.bind(py);
         if is_kept(oldest, promoter.get()) {
-            let function = oldest.borrow().plain()?.function.clone_ref(py);
-            return (function, oldest).into_pyobject(py).ok();
+            let task = oldest.borrow().task(py)?;
+            return (task, oldest).into_pyobject(py).ok();
         }
         stale.extend(row.others.pop_front());
     }
@@ -182,6 +182,17 @@ pub fn unlist(py: Python<'_>) {
         _ => None,
     };
     drop(row);
+}
+
+/// The innermost strand keeps the call of a future whose spawn was Python's: it is counted, and may
+/// run before anybody asks for it, in a strand of its own.
+#[pyfunction]
+pub fn list_kept(future: &Bound<'_, FutureState>) {
+    let Some(stack) = here(future.py()) else {
+        return;
+    };
+    let stale = stack.borrow_mut().list_aside(future);
+    drop(stale);
 }
 
 /// Begins calls of the innermost strand, in the code at that place of Python's stack, which is to
@@ -345,7 +356,7 @@ impl Row {
         let mut stale = Vec::new();
         let is_kept = |future: &Py<FutureState>| {
             let future = future.bind(py).borrow();
-            future.handle >= oldest && future.plain().is_some()
+            future.handle >= oldest && future.may_be_kept()
         };
         for listed in [&mut self.calls, &mut self.others] {
             while listed.front().is_some_and(|one| !is_kept(one)) {
@@ -391,12 +402,18 @@ impl Stack {
         all_stale
     }
 
-    /// Counts the children that the innermost strand keeps.
-    fn recount(&mut self) {
-        let count = self.promoter.get().count();
+    /// Counts the children that the innermost strand keeps; gives the handle of the oldest.
+    fn recount(&mut self) -> u32 {
+        let (count, oldest) = self.promoter.get().count();
         if let Some(level) = self.levels.last_mut() {
             level.kept = count;
         }
+        oldest
+    }
+
+    fn list_aside(&mut self, future: &Bound<'_, FutureState>) -> Vec<Py<FutureState>> {
+        let oldest = self.recount();
+        self.list(future, oldest)
     }
 
     fn note_trial(&mut self, begins: bool) {

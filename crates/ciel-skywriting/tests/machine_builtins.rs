@@ -162,7 +162,7 @@ fn entries_and_parts_are_taken_out() {
     assert_fails(
         "remove([1], 1)",
         "IndexError",
-        "index 1 is out of range: the list has 1 elements",
+        "index 1 is out of range: the list has 1 element",
     );
     assert_fails(
         "[1][\"a\":]",

@@ -196,6 +196,8 @@ def spawn_command(
 
 def _asked(options: Options | None, changes: Mapping[str, Any]) -> Options:
     """The options with what the call changes; those of many calls alike are made once."""
+    if options is not None and not isinstance(options, Options):
+        raise TypeError(f"options must be ciel.Options, not {type(options).__name__}")
     if options is None and all(type(value) in _SIMPLE for value in changes.values()):
         return _simple_options(**changes)
     return (options if options is not None else Options()).changed(**changes)
@@ -249,6 +251,8 @@ def _outputs_of(
 ) -> list[str]:
     """The names of the outputs, checked against the placeholders of the command."""
     wanted = {name.removeprefix(_PREFIX) for name in named if name.startswith(_PREFIX)}
+    if isinstance(outputs, str):
+        raise TypeError(f"outputs is a list of names, not {outputs!r}")
     if outputs is not None:
         names = list(outputs)
     elif _ONLY in named and _ONLY not in inputs:
@@ -257,6 +261,9 @@ def _outputs_of(
         names = list(wanted)
     else:
         names = []
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise ValueError(f"the output {twice!r} is declared twice")
     missing = sorted(wanted - set(names))
     if missing:
         raise CielError(

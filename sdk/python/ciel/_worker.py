@@ -318,9 +318,10 @@ class WorkerStrand(KeepingStrand):
         sys.argv = [path, *args]
         main = getattr(load_job(wanted), "main", None)
         self.process.note_imported()
-        if main is None:
+        if not callable(main):
             hint = "the program begins at its function main: def main(*words)"
-            raise Refused(f"{path} has no function main", hint=hint)
+            found = "" if main is None else f": main is {main!r}"
+            raise Refused(f"{path} has no function main{found}", hint=hint)
         root = function_of(main)
         if inspect.isgeneratorfunction(root):
             hint = "return the result, or print it; a task that it spawns may yield"

@@ -144,6 +144,23 @@ def test_wrong_names_are_told_at_once(
     assert message in str(caught.value) and "hint:" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "kind", "message"),
+    [
+        ({"outputs": "ab"}, TypeError, "outputs is a list of names, not 'ab'"),
+        ({"outputs": ["a", "b", "a"]}, ValueError, "the output 'a' is declared twice"),
+        ({"options": 3}, TypeError, "options must be ciel.Options, not int"),
+    ],
+)
+def test_wrong_kinds_of_outputs_and_options_are_told_at_once(
+    session: ciel.Session, given: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    """A text was a list of its letters, an output that was there twice was missing when the command
+    had ended, and a number as options had no attribute `changed`."""
+    with pytest.raises(kind, match=message):
+        session.sh("true", **given)
+
+
 def test_options_of_a_command_are_passed_by_name(session: ciel.Session) -> None:
     """`sh("sleep 10", timeout=0.5)` took the option for an unused input, and ran ten seconds."""
     with pytest.raises(ciel.Timeout):

@@ -454,12 +454,14 @@ def test_root_of_a_file_gives_its_value_as_json(tmp_path: Path) -> None:
     assert state == Value(0, b'{"args": ["a", "b"], "other": "1j"}', "json", ())
 
 
-def test_root_without_main_is_refused_by_name(tmp_path: Path) -> None:
-    path = tmp_path / "empty_job_file.py"
-    path.write_text("")
+@pytest.mark.parametrize(("text", "found"), [("", ""), ("main = 3\n", ": main is 3")])
+def test_root_without_main_is_refused_by_name(tmp_path: Path, text: str, found: str) -> None:
+    path = tmp_path / f"job_file_of_{len(text)}.py"
+    path.write_text(text)
     with served(task_json(main=str(path))) as engine:
         state = engine.root.outputs[0].state
-    assert isinstance(state, Failed) and "has no function main" in state.failure.message
+    assert isinstance(state, Failed)
+    assert state.failure.message.endswith(f"has no function main{found}")
     assert state.failure.hint == "the program begins at its function main: def main(*words)"
 
 

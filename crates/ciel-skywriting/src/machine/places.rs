@@ -80,10 +80,11 @@ impl Machine {
         match usize::try_from(signed) {
             Ok(at) if at < length => Ok(at),
             _ => {
-                let of = if what == "list" {
-                    "elements"
-                } else {
-                    "characters"
+                let of = match (what, length) {
+                    ("list", 1) => "element",
+                    ("list", _) => "elements",
+                    (_, 1) => "character",
+                    _ => "characters",
                 };
                 let message =
                     format!("index {number} is out of range: the {what} has {length} {of}");

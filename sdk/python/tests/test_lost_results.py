@@ -79,7 +79,7 @@ def main():
     first = [made.spawn(size) for size in SIZES]
     second = [turned.spawn(data) for data in first]
     ciel.gather([told.spawn(*pair) for pair in zip(first, second)])
-    print("before the gate")
+    print("recorded")
     wait.spawn().result()
     return ciel.gather([told.spawn(*pair) for pair in zip(first, second)])
 """
@@ -91,6 +91,7 @@ PUT = (
 def main():
     value = VALUE
     ciel.gather([value])
+    print("recorded")
     wait.spawn().result()
     return len(READ)
 """
@@ -127,19 +128,26 @@ def objects_of(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def kill_at(folder: Path, mark: str, options: tuple[str, ...]) -> None:
-    """Starts or resumes the job of a folder, and kills it when a task has left that file."""
+def kill_at(folder: Path, mark: str, options: tuple[str, ...], shown: bytes = b"") -> None:
+    """Starts or resumes the job of a folder, and kills it when a task has left that file, and the
+    job has shown that.
+    """
     live = jobs.start(folder / "job.py", options=options)
+    assert live.stdout is not None and live.stdout.read(len(shown)) == shown
     until(lambda: (folder / mark).exists() or live.poll() is not None)
     live.send_signal(signal.SIGKILL)
     assert jobs.end_of(live).status == -signal.SIGKILL
 
 
 def broken_off(folder: Path, text: str, options: tuple[str, ...]) -> list[Path]:
-    """Kills a job at its gate, which is open then; the files of its objects."""
+    """Kills a job at its gate, which is open then; the files of its objects.
+
+    They are recorded, since the job has printed something after them. A test of lost data found
+    nothing lost where their records had not been written yet.
+    """
     os.mkfifo(folder / "gate")
     jobs.write(folder, text)
-    kill_at(folder, "waits", options)
+    kill_at(folder, "waits", options, b"recorded\n")
     (folder / "gate").unlink()
     (folder / "gate").touch()
     return objects_of(folder)
@@ -232,6 +240,7 @@ def main():
     pairs = [pair.spawn(100_000 + number) for number in range(12)]
     second = [told.spawn(pair[1], [0]) for pair in pairs]
     ciel.gather([*second, *(pair[0] for pair in pairs)])
+    print("recorded")
     wait.spawn().result()
     again = [told.spawn(pair[1], [1]) for pair in pairs]
     first = [told.spawn(pair[0], [2]) for pair in pairs]

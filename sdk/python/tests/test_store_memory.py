@@ -173,16 +173,21 @@ def main():
     value = VALUE
     first = count.spawn(value, "a").result()
     there = len(in_memory())
+    print("recorded")
     wait.spawn(1).result()
     return [first, there, count.spawn(value, "a").result()]
 """
 
 
 def killed(folder: Path, value: str = 'made.spawn("a")') -> None:
-    """Kills a job that has a value in memory and waits; all of its processes end."""
+    """Kills a job that has a value in memory and waits; all of its processes end.
+
+    What was made before something was printed is recorded, and what was made later perhaps not.
+    """
     os.mkfifo(folder / "gate")
     text = JOB.replace("KEEP", "False") + KILLED.replace("VALUE", value)
     live = jobs.start(jobs.write(folder, text), options=IN_MEMORY)
+    assert live.stdout is not None and live.stdout.readline() == b"recorded\n"
     until(lambda: (folder / "waits").exists() or live.poll() is not None)
     live.send_signal(signal.SIGKILL)
     live.communicate(timeout=jobs.DEADLINE_S)

@@ -95,8 +95,11 @@ try { print(run("echo $$ > begun; cat never")); } catch (e) { print(e.kind); }
 
 #[test]
 fn resumed_run_remembers_which_task_was_cancelled() {
-    let (folder, running) = catching();
+    let (folder, mut running) = catching();
     assert_eq!(folder.ciel(&["cancel", "slow"]).code, Some(0));
+    // What is printed is recorded before, with the cancellation from which it follows.
+    assert_eq!(running.line(), "begin\n");
+    assert_eq!(running.line(), "Cancelled it was cancelled\n");
     folder.wait_for_line("caught");
     running.signal(rustix::process::Signal::KILL);
     assert_eq!(folder.ended(running.take()).code, None);

@@ -35,7 +35,7 @@ fn run_that_is_not_to_be_durable_starts_from_the_beginning() {
 }
 
 /// Kills a run when a command waits at the gate, which is open from then on, and `shown` has come
-/// on standard output. What came on standard error.
+/// on standard output, so that all from which it follows is recorded. What came on standard error.
 fn broken_off(place: &Place, options: &[&str], script: &str, shown: &str) -> String {
     let gate = place.gate("gate");
     let live = place.start_script(options, script);
@@ -79,7 +79,7 @@ fn folder_of_a_killed_run_contains_what_the_page_lists() {
         shell("head -c 4000 /dev/zero | tr '\\0' a"),
         killing()
     );
-    broken_off(&place, &["-q"], &script, "");
+    broken_off(&place, &["-q"], &script, "4000");
     let page = fs::read_to_string(crate::support::repository().join("docs/concepts/recovery.md"));
     let page = page.unwrap();
     let listed = |name: &str| {
@@ -151,7 +151,7 @@ fn included_text_belongs_to_the_key_and_called_scripts_and_data_do_not() {
         shell("cat data"),
         killing()
     );
-    broken_off(&place, &["-q"], &script, "");
+    broken_off(&place, &["-q"], &script, "1 1 1");
     place.file("called.sw", "return 2;");
     place.file("data", "2");
     let ended = place.script(&[], &script);
@@ -162,7 +162,7 @@ fn included_text_belongs_to_the_key_and_called_scripts_and_data_do_not() {
     for name in ["gate", "begun"] {
         fs::remove_file(place.path(name)).unwrap();
     }
-    broken_off(&place, &["-q"], &script, "");
+    broken_off(&place, &["-q"], &script, "1 2 2");
     place.file("included.sw", "function one() { return 7; }");
     let ended = place.script(&[], &script);
     assert!(!ended.stderr.contains("resuming run"), "{}", ended.stderr);

@@ -203,7 +203,7 @@ fn command_over_a_limit_is_shown_with_its_inputs_and_its_last_words() {
     let _gate = place.gate("gate");
     let grows = "x=$(head -c 100000000 /dev/zero | tr '\\0' x); read y < gate; echo $x";
     for (command, options, kind) in [
-        ("read y < gate", "{\"timeout\": 0.5}", "Timeout"),
+        ("read y < gate", "{\"timeout\": 5}", "Timeout"),
         (grows, "{\"memory\": \"20M\"}", "OutOfMemory"),
     ] {
         let command = format!("echo oops >&2; : {{n}}; {command}");
@@ -294,8 +294,6 @@ fn children_that_a_task_leaves_are_named_and_gone() {
 
 #[test]
 fn garbage_from_an_executor_fails_its_task_and_names_it() {
-    let place = Place::new().with_variable("CIEL_HELLO_MS", "2000");
-    fs::create_dir(place.path("executors")).unwrap();
     let says = |what: &str| {
         format!(
             "#!/usr/bin/env python3\nimport os, socket\n\
@@ -303,19 +301,29 @@ fn garbage_from_an_executor_fails_its_task_and_names_it() {
              s.sendall({what})\ns.recv(1)\n"
         )
     };
-    for (name, what, told) in [
+    // Only the first one waits for the time limit, which any other may exceed on a busy machine.
+    for (name, what, hello_ms, told) in [
         (
             "noise",
             "bytes(range(256)) * 100",
+            "2000",
             "did not send hello within 2 s",
         ),
         (
             "promise",
             "b'\\xff\\xff\\xff\\xff\\x7f'",
+            "600000",
             "sent invalid data",
         ),
-        ("sentence", "b'{\"hello\": 1\\n'", "sent invalid data"),
+        (
+            "sentence",
+            "b'{\"hello\": 1\\n'",
+            "600000",
+            "sent invalid data",
+        ),
     ] {
+        let place = Place::new().with_variable("CIEL_HELLO_MS", hello_ms);
+        fs::create_dir(place.path("executors")).unwrap();
         let path = place.file(&format!("executors/ciel-executor-{name}"), says(what));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         let bad = format!("spawn_exec(\"{name}\", {{}}, 1, {{\"name\": \"bad\"}})[0]");

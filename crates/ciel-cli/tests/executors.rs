@@ -70,7 +70,9 @@ fn expect_failure(task: &str, told: &[&str]) {
 
 /// An executor that cannot be had fails each task that wants it, and is not tried for ever.
 fn expect_unusable(name: &str, told: &[&str]) {
-    expect_unusable_in(&place_with(name), name, told);
+    let place = place_with(name);
+    expect_unusable_in(&place, name, told);
+    assert!(place.has("starts"), "no worker has begun");
 }
 
 fn expect_unusable_in(place: &Place, name: &str, told: &[&str]) {
@@ -86,7 +88,7 @@ fn expect_unusable_in(place: &Place, name: &str, told: &[&str]) {
     let starts = place.read("starts").lines().count();
     // Workers may be on their way together when the third start in a row fails.
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    assert!((1..=2 + cores).contains(&starts), "{starts} starts");
+    assert!(starts <= 2 + cores, "{starts} starts");
 }
 
 /// Any messages of a worker fail the tasks of that worker at most. Sixty tasks send random
@@ -284,7 +286,7 @@ fn worker_that_died_once_is_replayed_and_nothing_shows() {
 
 /// An executor of which each worker adds a line to `starts` and waits at `gate` before its hello.
 fn place_with_slow_starts() -> Place {
-    let place = place_with(HOSTILE);
+    let place = place_with(HOSTILE).with_variable("CIEL_HELLO_MS", "3600000");
     let inner = place.path("executors/inner");
     std::fs::create_dir(&inner).unwrap();
     let name = format!("ciel-executor-{HOSTILE}");
@@ -402,7 +404,8 @@ fn executor_that_speaks_noise_is_refused() {
 }
 
 /// Only the whole hello counts, so one that sends it byte by byte gains no time. The time limit was
-/// never tried: it is half a minute for each start.
+/// never tried: it is half a minute for each start. Where it is shorter, a busy machine may end all
+/// workers before their program has begun, and this test failed for want of a single start.
 #[test]
 fn executor_that_sends_its_hello_byte_by_byte_is_given_up_in_time() {
     let place = Place::new().with_variable("CIEL_HELLO_MS", "300");
@@ -572,7 +575,7 @@ fn expect_meeting(arguments: &str) -> Place {
     let script = format!(
         "met = [];
          for (n in range(4)) {{
-             options = {{\"cores\": 0.25, \"timeout\": 60}};
+             options = {{\"cores\": 0.25, \"timeout\": 600}};
              met += spawn_exec(\"meeting\", {arguments}, 1, options)[0];
          }}
          first = *met[0];

@@ -293,12 +293,9 @@ fn job_over_its_time_ends_with_all_its_tasks() {
     let _gate = place.gate("gate");
     let script = format!("print(\"begin\"); x = *{};", shell(&held("gate")));
     let ended = place.script(&["-j2", "--job-timeout", "0.5"], &script);
-    assert_eq!(
-        (ended.code, ended.stdout.as_str()),
-        (Some(1), "begin\n"),
-        "{}",
-        ended.stderr
-    );
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    // On a busy machine the script may not have begun by then.
+    assert!("begin\n".starts_with(&ended.stdout), "{}", ended.stdout);
     assert!(
         ended.stderr.contains("exceeded its time limit"),
         "{}",

@@ -13,7 +13,7 @@ use ciel_journal::{
 };
 use support::{append_next, by_caller, last_of, write_snapshot};
 
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(600);
 
 #[test]
 fn closed_journal_of_a_folder_holds_everything_when_opened() {

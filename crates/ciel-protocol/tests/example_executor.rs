@@ -20,7 +20,7 @@ const EXECUTOR: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../examples/executors/ciel-executor-wordfreq"
 );
-const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+const ANSWER_WITHIN: Duration = Duration::from_secs(600);
 
 /// The tasks that the executor declares, in the order of their ids.
 const VERBS: [&str; 3] = ["count", "piece", "collatz"];

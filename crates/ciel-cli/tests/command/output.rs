@@ -182,7 +182,7 @@ fn progress_line_tells_what_is_known_so_far() {
          \"cat pipe\"]}, 1);\nreturn text(x[0]);\n",
     );
     folder.pipe("pipe");
-    let shown = on_a_terminal(&folder, "run --timeout 900ms job.sw");
+    let shown = on_a_terminal(&folder, "run --timeout 3s job.sw");
     assert!(shown.contains("0/2 tasks · 1 running · "), "{shown:?}");
     assert!(shown.contains(" · oldest sh@"), "{shown:?}");
     assert!(shown.contains("failed"), "{shown:?}");

@@ -62,11 +62,14 @@ fn waiting_scripts_share_as_many_threads_as_there_are_slots() {
     );
     let live = place.start_script(&["-q", "-j3"], &script);
     place.await_file("begun");
-    let threads = fs::read_dir(format!("/proc/{}/task", live.pid())).unwrap();
-    let name = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("comm"));
-    let names: Vec<String> = threads.flatten().flat_map(name).collect();
-    let scripts = names.iter().filter(|name| name.starts_with("script-"));
-    assert_eq!(scripts.count(), 3, "{names:?}");
+    let scripts = || {
+        let threads = fs::read_dir(format!("/proc/{}/task", live.pid())).unwrap();
+        let name = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("comm"));
+        let names = threads.flatten().flat_map(name);
+        names.filter(|name| name.starts_with("script-")).count()
+    };
+    // A thread that has not run yet has no name of its own.
+    until_true("three threads of scripts", || scripts() == 3);
     // The command, its spawner, and the shell of the one task.
     assert_eq!(place.processes().len(), 3);
     gate.release(1);

@@ -104,7 +104,7 @@ fn job_runs_and_is_resumed_while_the_clock_jumps_both_ways() {
             "if (*{} == 1) {{ print(\"passed\"); }}
              try {{ print(text({})); }} catch (e) {{ print(e.kind); }}
              if (*{} == 1) {{ print(\"resumed\"); }}",
-            task(&waits("begun", "gate"), "{\"timeout\": 100}"),
+            task(&waits("begun", "gate"), "{\"timeout\": 100000}"),
             task("sleep 1000", "{\"timeout\": 1}"),
             shell(&waits("again", "later")),
         );
@@ -165,7 +165,7 @@ def ended(call, kind):
     try:
         call()
     except kind:
-        return time.monotonic() - begun < 60
+        return time.monotonic() - begun < 600
     return False
 
 def main():

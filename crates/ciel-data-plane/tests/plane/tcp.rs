@@ -132,7 +132,7 @@ fn connect_without_descriptors() {
     let mut used: Vec<_> = std::iter::from_fn(|| null().ok()).collect();
     used.pop();
     let mut client = TcpStream::connect(server.address()).unwrap();
-    let limit = std::time::Duration::from_secs(60);
+    let limit = std::time::Duration::from_secs(600);
     client.set_read_timeout(Some(limit)).unwrap();
     match client.read(&mut [0]) {
         Ok(count) => assert_eq!(count, 0),

@@ -198,7 +198,7 @@ mod tests {
         assert!(looked.is_pending());
 
         let writing = std::thread::spawn(move || rustix::io::write(&writer, &[0; 20_000]).unwrap());
-        let noticed = tokio::time::timeout(Duration::from_secs(60), waits);
+        let noticed = tokio::time::timeout(Duration::from_secs(600), waits);
         noticed.await.expect("a signal").unwrap();
         let mut taken = 0;
         while taken < 25_000 {

@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags};
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_ciel-spawner");
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(600);
 
 /// The end of a task, as reported.
 pub struct End {

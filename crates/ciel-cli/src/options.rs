@@ -75,7 +75,7 @@ impl Shared {
 /// A path that stays right in whatever folder the process is.
 pub fn absolute(path: &Path) -> Result<PathBuf, CliError> {
     std::path::absolute(path).map_err(|error| {
-        let message = format!("cannot find {}: {error}", path.display());
+        let message = format!("cannot find the current folder: {error}");
         CliError::usage("state.path", message)
     })
 }

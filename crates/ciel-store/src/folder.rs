@@ -389,9 +389,14 @@ pub(crate) fn has_record(run: &Directory) -> Result<bool, StoreError> {
 }
 
 fn absolute_within_bound(path: &Path) -> Result<PathBuf, StoreError> {
+    // A path that is not empty needs the current folder only.
+    let sought = match path.as_os_str().is_empty() {
+        true => path,
+        false => Path::new("the current folder"),
+    };
     let path = std::path::absolute(path).map_err(|source| StoreError::System {
         act: "find",
-        path: path.to_path_buf(),
+        path: sought.to_path_buf(),
         source,
     })?;
     let (length, length_max) = (

@@ -14,6 +14,22 @@ fn help_of_run_lists_options() {
     shows!("help_run", Folder::new().ciel(&["run", "--help"]));
 }
 
+/// "cannot find .ciel: No such file or directory" was said of a state folder that need not exist.
+#[test]
+fn removed_current_folder_is_what_is_missing() {
+    let folder = Folder::new();
+    let shell = "mkdir gone; cd gone; rmdir ../gone; exec \"$0\" ps";
+    let ciel = env!("CARGO_BIN_EXE_ciel");
+    let mut command = Command::new("sh");
+    command
+        .current_dir(folder.path("."))
+        .args(["-c", shell, ciel]);
+    let ended = command.output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{told}");
+    assert!(told.contains("cannot find the current folder"), "{told}");
+}
+
 #[test]
 fn version_is_one_line() {
     shows!("version", Folder::new().ciel(&["--version"]));

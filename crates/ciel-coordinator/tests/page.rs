@@ -474,6 +474,10 @@ fn steps() -> Vec<(&'static str, Event)> {
                 carriage: Carriage::Direct,
             },
         ),
+        (
+            "task 1 opened a stream again, and restarts to read it whole",
+            Step::ReadWhole,
+        ),
     ];
     let stepped = |step| Event::TaskStepped {
         task: TASK,

@@ -91,7 +91,7 @@ fn kept_records_are_of_every_kind() {
 }
 
 /// How many answers `kind` has.
-const KINDS: usize = 5 + 20 + 6;
+const KINDS: usize = 5 + 20 + 7;
 
 /// FailureDetails without a wildcard, so that a new kind is not forgotten here.
 fn kind(record: &Record) -> &'static str {
@@ -111,6 +111,7 @@ fn kind(record: &Record) -> &'static str {
                 Step::Input { .. } => "told an input",
                 Step::Release { .. } => "released",
                 Step::OpenOutput { .. } => "opened an output",
+                Step::ReadWhole => "opened a stream again",
             },
             Event::TaskBlocked { .. } => "blocked",
             Event::TaskWatched { .. } => "watched",

@@ -99,7 +99,9 @@ fn position(act: &Act) -> (ActionKey, Option<Handle>) {
         Step::Construct { at, handle, .. } => (*at, Some(*handle)),
         Step::Input { at, .. } => (*at, None),
         Step::Publish { at, handle, .. } => (*at, Some(*handle)),
-        Step::Release { .. } | Step::OpenOutput { .. } => unreachable!("it is no action"),
+        Step::Release { .. } | Step::OpenOutput { .. } | Step::ReadWhole => {
+            unreachable!("it is no action")
+        }
     }
 }
 

@@ -263,6 +263,9 @@ pub enum Step {
         /// The way that its bytes take.
         carriage: Carriage,
     },
+    /// The process of the task has opened a stream again of which it had read. The task restarts,
+    /// and takes its streams when they are whole.
+    ReadWhole,
 }
 
 /// One output of a finished task.

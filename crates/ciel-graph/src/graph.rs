@@ -266,6 +266,10 @@ impl Graph {
                 self.release_handles(key, &handles, actions);
                 Ok(())
             }
+            Step::ReadWhole => {
+                self.read_whole(now, key, actions);
+                Ok(())
+            }
         };
         if let Err(failure) = refused {
             actions.push(Action::Stop { task: key, attempt });

@@ -48,11 +48,13 @@ pub enum Moment {
     Known,
     /// The file of something that it read was lost; it is restarted when that is recomputed.
     FileLost,
+    /// It opened a stream again of which it had read; it is restarted when that is whole.
+    Reopened,
 }
 
 impl Moment {
     /// All of them, in the order in which they are declared.
-    pub const ALL: [Moment; 20] = [
+    pub const ALL: [Moment; 21] = [
         Moment::Spawned,
         Moment::Ready,
         Moment::Started,
@@ -73,6 +75,7 @@ impl Moment {
         Moment::Overtaken,
         Moment::Known,
         Moment::FileLost,
+        Moment::Reopened,
     ];
 
     /// The moment that has these words; none if another version wrote them.
@@ -94,6 +97,7 @@ impl Moment {
             Moment::Retried => "attempt failed, retried",
             Moment::Lost => "lost with its worker, restarted",
             Moment::FileLost => "missed the file of an object, restarted",
+            Moment::Reopened => "opened a stream again, restarted to read it whole",
             Moment::RolledBack => "rolled back, restarted",
             Moment::TailSpawned => "tail-spawned its successor",
             Moment::Finished => "finished",

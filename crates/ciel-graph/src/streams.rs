@@ -66,6 +66,13 @@ impl Graph {
         Ok(())
     }
 
+    /// A task restarts that has opened a stream again, which is a file once it is whole.
+    pub(crate) fn read_whole(&mut self, now: Micros, key: TaskKey, actions: &mut Vec<Action>) {
+        self.task_mut(key).course.reads_whole = true;
+        self.stop_attempt(now, key, actions);
+        self.begin_again(now, key, Moment::Reopened, actions);
+    }
+
     /// Those that wait for an open output, and take it as a stream, have it from now on.
     pub(crate) fn wake_readers(
         &mut self,
@@ -116,7 +123,8 @@ impl Graph {
             input.mode == InputMode::Stream || self.objects.target(*given) != target
         });
         let mode = self.mode_of(key, target);
-        if !is_stream || !self.is_open(target) || mode == Some(Mode::NoStream) {
+        let is_read_whole = mode == Some(Mode::NoStream) || task.course.reads_whole;
+        if !is_stream || !self.is_open(target) || is_read_whole {
             return false;
         }
         let task = self.task_mut(key);

@@ -162,6 +162,8 @@ pub(crate) struct Course {
     /// It has waited for something while a stream went directly to or from it: its streams are
     /// stored from then on.
     pub(crate) stores_streams: bool,
+    /// It has opened a stream again: it takes its inputs when they are whole.
+    pub(crate) reads_whole: bool,
     /// Unresolved open outputs of others that it reads.
     pub(crate) reads: Vec<ObjectKey>,
     /// Unresolved outputs that a task demanded before it continued: a failure then counts as

@@ -120,6 +120,7 @@ fn doing_after(moment: Moment) -> Option<Doing> {
         | Moment::Suspended
         | Moment::Held
         | Moment::StreamLost
+        | Moment::Reopened
         | Moment::FileLost => Some(Doing::Wait),
         Moment::Ready | Moment::Woken | Moment::Retried | Moment::Lost | Moment::RolledBack => {
             Some(Doing::Queue)

@@ -35,7 +35,7 @@ use crate::output;
 use crate::pipes::Pipes;
 use crate::room::NoRoom;
 use crate::spawning::{ProcessEvent, Spawning};
-use crate::streams::{Carried, Outlets, Reopening, misused};
+use crate::streams::{Carried, Misuse, Outlets, Reopening, misused, read_whole};
 use crate::workspace::TaskWorkspace;
 
 mod inputs;
@@ -212,7 +212,7 @@ async fn run_to_end(
     let mut start = start::request(assignment, &plan, stdin, desk)?;
     let (mut pipes, writers) = start::open_pipes(engine, assignment, &plan, desk, &mut start)?;
     streams.give_to(&mut start, writers.len());
-    let reopening = streams.watch(assignment);
+    let reopening = taken.watch(assignment, &streams);
     let borrowed: Vec<_> = writers
         .iter()
         .chain(streams.iter())
@@ -225,6 +225,7 @@ async fn run_to_end(
     outlets.tell_opened();
     let running = (&mut events, &mut pipes, (&*outlets, &reopening));
     let ended = watch(engine, spawning, assignment, attempt, running).await;
+    let ended = ended.and_then(|ended| judge(engine, assignment, ended, &reopening));
     // Not before: that the last writer has gone would be news of its own.
     drop(writers);
     pipes.drain(engine, assignment);
@@ -251,6 +252,25 @@ async fn run_to_end(
 fn sinks_of(engine: &Engine, assignment: &Assignment, plan: &Plan) -> Failed<Vec<Sink>> {
     let sink = |path: &String| ordered_files::sink_for(engine, assignment, path);
     plan.appends.iter().map(sink).collect()
+}
+
+/// The end of a process that has exited, unless it has opened a stream again; none if its task
+/// restarts.
+fn judge(
+    engine: &Engine,
+    assignment: &Assignment,
+    ended: ProcessEnd,
+    reopening: &Reopening,
+) -> Option<ProcessEnd> {
+    let has_exited = matches!(ended, ProcessEnd::Exited { .. });
+    match reopening.told(&assignment.label).filter(|_| has_exited) {
+        None => Some(ended),
+        Some(Misuse::Fails(failure)) => Some(ProcessEnd::Overdrawn(failure)),
+        Some(Misuse::ReadsWhole) => {
+            read_whole(engine, assignment);
+            None
+        }
+    }
 }
 
 /// What is told of a process, what it prints, and its streams.
@@ -290,8 +310,6 @@ async fn watch(
                     let most = exit.resident_bytes_max;
                     core.history.process_ended(&assignment.label, most);
                     drop(core);
-                    let reopened = streams.1.told(&assignment.label);
-                    let ending = ending.or(reopened.map(ProcessEnd::Overdrawn));
                     let exited = ProcessEnd::Exited { exit, left, left_count };
                     return (!stopped).then(|| ending.unwrap_or(exited));
                 }
@@ -314,10 +332,13 @@ async fn watch(
                 }
             },
             () = pipes.read(engine, assignment) => {}
-            failure = misused(streams, pid, &assignment.label), if ending.is_none() => {
-                ending = Some(ProcessEnd::Overdrawn(failure));
-                spawning.kill(attempt);
-            }
+            misuse = misused(streams, pid, &assignment.label), if ending.is_none() => match misuse {
+                Misuse::Fails(failure) => {
+                    ending = Some(ProcessEnd::Overdrawn(failure));
+                    spawning.kill(attempt);
+                }
+                Misuse::ReadsWhole => read_whole(engine, assignment),
+            },
             _ = sample.tick(), if limit.is_some() && pid.is_some() && ending.is_none() => {
                 let bytes = pid.map_or(0, |pid| ciel_spawner::resident_anonymous(&[pid])[0]);
                 if limit.is_some_and(|limit| bytes > limit) {

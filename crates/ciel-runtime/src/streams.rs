@@ -24,4 +24,4 @@ pub(crate) use inlet::{Attached, Inlet, attach, attach_by_name};
 pub(crate) use joined::{Joined, Part};
 pub(crate) use onlooker::Onlooker;
 pub(crate) use outlet::{Carried, Outlets, Place};
-pub(crate) use reopened::{Reopening, misused};
+pub(crate) use reopened::{Misuse, Named, Reopening, misused, read_whole};

@@ -128,6 +128,11 @@ pub enum Act {
         /// Whether its bytes go to the one reader and are not stored.
         direct: bool,
     },
+    /// A task restarts that opened a stream again of which it had read.
+    Reopened {
+        /// The task, as it is printed.
+        task: String,
+    },
     /// A task uses references no more.
     ReleasedReferences {
         /// The task, as it is printed.

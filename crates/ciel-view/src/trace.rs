@@ -126,6 +126,7 @@ impl<W: Write> Tracer<W> {
             | Moment::Lost
             | Moment::RolledBack
             | Moment::StreamLost
+            | Moment::Reopened
             | Moment::FileLost
             | Moment::Failed
             | Moment::Cancelled => {

@@ -156,12 +156,10 @@ def test_tree_of_named_streams_wider_than_the_slots_ends(
     assert found.result() == b"same\n"
 
 
-def test_stream_that_is_named_twice_or_is_a_folder_or_a_variable_is_refused(
+def test_stream_that_is_a_folder_or_a_variable_is_refused(
     session: ciel.Session,
 ) -> None:
     made = session.sh("seq 3", stdout=ciel.stream)
-    with pytest.raises(ciel.CielError, match="names the stream {a} twice"):
-        session.sh("cat {a} {a}", a=made.stream()).result()
     with pytest.raises(ciel.CielError, match="is a folder, which cannot be a stream"):
         session.sh("ls {a/}", a=made.stream()).result()
     with pytest.raises(ciel.CielError, match="the variable A has a text"):
@@ -355,24 +353,69 @@ import ciel
 import os
 
 
-def main(script: str):
+def main(mode: str, script: str):
     os.mkfifo("gate")
-    made = ciel.sh("seq 71; cat gate", stdout=ciel.stream)
-    print(ciel.sh(f": > gate; f={{a}}; {script}", a=made.stream()).result())
+    made = ciel.sh("seq 71; cat gate", stdout=ciel.stream(mode=mode))
+    # The producer ends when the reader has begun for the first time, so that it reads a stream.
+    begun = "mkdir begun 2> begun.error && echo > gate"
+    print(ciel.sh(f"{begun}; set -- {{a}}; {script}", a=made.stream()).result())
 """
+STORED = ("indirect_file", "indirect_pipe", "indirect_tcp")
 
 
-def test_command_that_opens_a_stream_again_fails_and_is_told_so(tmp_path: Path) -> None:
-    """It found an empty file at the second time, and ended well."""
-    for number, way in enumerate(("wc -l < $f; wc -l < $f", "(cat $f) > x; cat < $f; exit 3")):
+@pytest.mark.parametrize("mode", STORED)
+@pytest.mark.parametrize(
+    ("script", "printed"),
+    [
+        ("wc -l < $1; wc -l < $1", "72\\n72\\n"),
+        ("(head -n 1 $1) > x; tail -n +71 < $1", "71\\n\\n"),
+        ("(cat $1) > x; cat < $1 | wc -l; test $(wc -l < x) = 72", "72\\n"),
+    ],
+)
+def test_command_that_opens_a_stored_stream_again_restarts_and_has_it_from_the_start(
+    tmp_path: Path, mode: str, script: str, printed: str
+) -> None:
+    """It found an empty file at the second time, and ended well; then it failed."""
+    ended = jobs.run(tmp_path, OPENS_AGAIN, mode, script)
+    assert ended.lines == [f"b'{printed}'"], ended
+
+
+def test_command_that_opens_a_direct_stream_again_fails_and_is_told_so(tmp_path: Path) -> None:
+    for number, way in enumerate(("wc -l < $1; wc -l < $1", "(cat $1) > x; cat < $1; exit 3")):
         folder = tmp_path / str(number)
         folder.mkdir()
-        ended = jobs.run(folder, OPENS_AGAIN, way)
+        ended = jobs.run(folder, OPENS_AGAIN, "direct", way)
         assert ended.status == 1, ended
         assert "it opened its input a again after it had read of it" in ended.talk
         assert "hint: pass the future itself in place of its stream()" in ended.talk
 
 
 def test_command_may_open_a_stream_again_of_which_nothing_was_read(tmp_path: Path) -> None:
-    ended = jobs.run(tmp_path, OPENS_AGAIN, ": < $f; wc -l < $f")
-    assert ended.lines == ["b'71\\n'"], ended
+    ended = jobs.run(tmp_path, OPENS_AGAIN, "direct", ": < $1; wc -l < $1")
+    assert ended.lines == ["b'72\\n'"], ended
+
+
+NAMES_AGAIN = """
+import ciel
+
+
+def main():
+    commands = (
+        "paste {a} {a} | tail -n 1",
+        "f={a}; paste $f $f | tail -n 1",
+        "for f in {a} {a}; do tail -n 1 $f; done | paste - -",
+    )
+    for mode in MODES:
+        for command in commands:
+            made = ciel.sh("seq 4000", stdout=ciel.stream(mode=mode))
+            print(mode, ciel.sh(command, a=made.stream()).result())
+"""
+
+
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_stream_that_the_command_names_again_is_a_file(tmp_path: Path, slots: str) -> None:
+    """Each opening of `paste {a} {a}` had a part of the bytes, so it was refused."""
+    modes = ("no_stream", "overlap", *STORED, "direct")
+    ended = jobs.run(tmp_path, NAMES_AGAIN.replace("MODES", repr(modes)), options=(slots,))
+    expected = [r"b'4000\t4000\n'"] * 3
+    assert ended.lines == [f"{mode} {found}" for mode in modes for found in expected], ended

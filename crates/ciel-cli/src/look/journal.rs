@@ -128,7 +128,7 @@ fn words(act: &Act) -> String {
             ..
         } => waits(task, &awaited(*references, *first), *limit_us, *checkpoint),
         Act::Cancels { task, references } => with_references(task, "cancels", *references),
-        Act::OpenedOutput { .. } => opened(act),
+        Act::OpenedOutput { .. } | Act::Reopened { .. } => opened(act),
         Act::ReleasedReferences {
             task,
             references: n,
@@ -168,17 +168,19 @@ fn snapshot(until: u64, live: u64, tasks: u64) -> String {
 }
 
 fn opened(act: &Act) -> String {
-    let Act::OpenedOutput {
-        task,
-        output,
-        direct,
-    } = act
-    else {
-        unreachable!("the caller has seen what it is");
-    };
-    match direct {
-        false => format!("{task} opened output {output} as a stream"),
-        true => format!("{task} passes output {output} directly to its reader"),
+    match act {
+        Act::OpenedOutput {
+            task,
+            output,
+            direct: false,
+        } => format!("{task} opened output {output} as a stream"),
+        Act::OpenedOutput { task, output, .. } => {
+            format!("{task} passes output {output} directly to its reader")
+        }
+        Act::Reopened { task } => {
+            format!("{task} opened a stream again, restarted to read it whole")
+        }
+        _ => unreachable!("the caller has seen what it is"),
     }
 }
 

@@ -255,6 +255,12 @@ impl Conversation {
             index: 0,
             carriage: Carriage::Stored,
         });
+        // No such attempt runs.
+        self.tell(Event::TaskStepped {
+            task: TaskKey(2),
+            attempt: AttemptNumber(7),
+            step: Step::ReadWhole,
+        });
     }
 
     fn block(&mut self, continuation: Continuation, wait: Wait, checkpoint: Option<Checkpoint>) {

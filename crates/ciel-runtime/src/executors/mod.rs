@@ -15,6 +15,7 @@ mod first_step;
 mod glob;
 mod grab;
 mod names;
+mod openings;
 pub(crate) mod python;
 pub(crate) mod release;
 pub(crate) mod request;

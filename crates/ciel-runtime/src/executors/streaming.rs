@@ -7,7 +7,7 @@ use ciel_model::{ConsumerFlags, Mode, Refused, Streams, Wish, limits};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
-use super::words;
+use super::{openings, words};
 use crate::references::{self, reference};
 
 const MODE: &str = "mode";
@@ -16,8 +16,8 @@ const FLAGS: [&str; 3] = ["may_stream", "must_block", "no_store"];
 
 /// The inputs that a process reads once, from their beginnings to their ends: those under `key`,
 /// one behind the other, and those that its words name as streams. An input that has a second place
-/// in the arguments is none of them; nor does a container have the descriptors of the process that
-/// starts it, but for its standard input.
+/// in the arguments, or in the text of the command, is none of them; nor does a container have the
+/// descriptors of the process that starts it, but for its standard input.
 pub(super) fn inputs(arguments: &Value, key: &str) -> Vec<usize> {
     let mut places: FxHashMap<usize, usize> = FxHashMap::default();
     for index in references::all(arguments) {
@@ -35,7 +35,10 @@ fn inputs_of_words(arguments: &Value) -> Vec<usize> {
     if in_container {
         return Vec::new();
     }
-    let words = stream_words(arguments).into_iter();
+    let command = arguments.get("command").and_then(Value::as_str);
+    let is_opened_once =
+        |name: &str| command.is_none_or(|command| !openings::names_again(command, name));
+    let words = words_of(arguments, is_opened_once).into_iter();
     words
         .filter_map(|word| reference(&word[words::STREAM]))
         .collect()
@@ -51,8 +54,14 @@ fn only(arguments: &Value, key: &str) -> Option<usize> {
 
 /// The words of a call that stand for streams.
 fn stream_words(arguments: &Value) -> Vec<&Value> {
+    words_of(arguments, |_| true)
+}
+
+/// The same, but for inputs with other names than these.
+fn words_of(arguments: &Value, is_meant: impl Fn(&str) -> bool) -> Vec<&Value> {
     let inputs = arguments.get("inputs").and_then(Value::as_object);
-    let inputs = inputs.into_iter().flat_map(Map::values);
+    let inputs = inputs.into_iter().flatten();
+    let inputs = inputs.filter_map(|(name, input)| is_meant(name).then_some(input));
     let words = inputs.chain(arguments.get("command_line"));
     let words = words.flat_map(|word| match word {
         Value::Array(list) => list.as_slice(),
@@ -273,6 +282,17 @@ mod tests {
         let mut inside = given.clone();
         inside["container"] = json!("docker run image");
         assert_eq!(inputs(&inside, "stdin"), [0]);
+    }
+
+    /// Each opening of `paste {a} {a}` had a part of the bytes.
+    #[test]
+    fn stream_that_the_command_names_again_is_read_when_it_is_whole() {
+        let stream = |index: u32| json!({"stream": {"$ref": index}});
+        let given = json!({
+            "command": "paste {a} {a} {c} {d}; f={b}; wc < $f; cat $f {c}",
+            "inputs": {"a": stream(0), "b": stream(1), "c": [stream(2)], "d": stream(3)},
+        });
+        assert_eq!(inputs(&given, "stdin"), [3]);
     }
 
     #[test]

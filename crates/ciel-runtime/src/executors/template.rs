@@ -271,18 +271,8 @@ impl<'a> Template<'a> {
             Some(("out", name)) => (None, self.output(name)),
             _ => (self.inputs.get(name).cloned(), self.output(name)),
         };
-        if let Some(inputs) = &inputs {
-            let is_first = self.used.insert(bare.to_string());
-            if !is_first
-                && elements(inputs)
-                    .iter()
-                    .any(|it| words::streamed(it).is_some())
-            {
-                let message = format!("its command names the stream {{{bare}}} twice");
-                return Err(Refused::new(message).hint(
-                    "a stream is read once: pass what can be read again, or several streams of it",
-                ));
-            }
+        if inputs.is_some() {
+            self.used.insert(bare.to_string());
         }
         match (inputs, outputs) {
             (Some(Value::Array(list)), None) => {

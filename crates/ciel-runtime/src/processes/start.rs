@@ -19,7 +19,7 @@ use crate::executors::Launch;
 use crate::executors::command::{Plan, Stdout};
 use crate::failures;
 use crate::pipes::Pipes;
-use crate::streams::{Attached, Inlet, Joined, Part, Reopening, attach};
+use crate::streams::{Attached, Inlet, Joined, Named, Part, Reopening, attach};
 use crate::workspace::TaskWorkspace;
 
 /// The inputs of a process.
@@ -71,6 +71,19 @@ impl Taken {
         Ok(ends)
     }
 
+    /// Watches the ends that the process opens by path.
+    pub(super) fn watch(&self, assignment: &Assignment, ends: &Ends) -> Reopening {
+        Reopening::watch(ends.named.iter().map(|(input, _, end)| {
+            let name = inputs::name_of(assignment, *input);
+            let mut streams = self.streams.iter();
+            let named = Named {
+                name: name.unwrap_or_else(|| (input + 1).to_string()),
+                is_stored: streams.any(|(other, inlet)| other == input && inlet.is_stored()),
+            };
+            (named, end)
+        }))
+    }
+
     /// The end of a pipe with several inputs one behind the other; none if no stream is among them.
     fn join(
         &mut self,
@@ -120,14 +133,6 @@ impl Ends {
         self.stdin
             .iter()
             .chain(self.named.iter().map(|(_, _, end)| end))
-    }
-
-    /// Watches those that the process opens by path.
-    pub(super) fn watch(&self, assignment: &Assignment) -> Reopening {
-        Reopening::watch(self.named.iter().map(|(input, _, end)| {
-            let name = inputs::name_of(assignment, *input);
-            (name.unwrap_or_else(|| (input + 1).to_string()), end)
-        }))
     }
 }
 

@@ -64,6 +64,11 @@ impl Inlet {
         Ok(reader)
     }
 
+    /// Whether its bytes are stored, so that they can be read again when all are there.
+    pub(crate) fn is_stored(&self) -> bool {
+        !self.is_direct
+    }
+
     /// The reading end for another future, and what is written to it.
     pub(super) fn taken(&mut self) -> (OwnedFd, Arc<Source>) {
         let end = self.descriptor.take().expect("it is taken once");

@@ -233,6 +233,7 @@ impl Reading {
                 output: *index,
                 direct: *carriage == Carriage::Direct,
             },
+            Step::ReadWhole => Act::Reopened { task },
             Step::Release { handles } => Act::ReleasedReferences {
                 task,
                 references: handles.len() as u64,

@@ -44,6 +44,7 @@ pub fn of_event(event: &Event) -> Option<String> {
             Step::Input { .. } => "[observed]",
             Step::Release { .. } => "[released]",
             Step::OpenOutput { .. } => "[opened]",
+            Step::ReadWhole => "[reads whole]",
         }
         .to_string(),
         Told::TaskBlocked { .. } => "[blocked]".to_string(),

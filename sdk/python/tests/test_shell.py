@@ -94,6 +94,12 @@ def test_failed_command_says_what_it_was_given_and_what_it_left(session: ciel.Se
     assert command in str(error)
 
 
+def test_text_of_a_failed_command_is_what_happened_to_it(session: ciel.Session) -> None:
+    """It began with `TaskError:`, which is not the name of the exception."""
+    with pytest.raises(ciel.CommandError, match=r"^`sh -c exit 3` ended with exit status 3"):
+        session.sh("exit 3").result()
+
+
 def test_failed_command_keeps_its_attributes_through_tasks(session: ciel.Session) -> None:
     def inner() -> bytes:
         return ciel.sh("kill -TERM $$").result()

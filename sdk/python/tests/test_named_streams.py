@@ -353,12 +353,13 @@ import ciel
 import os
 
 
-def main(mode: str, script: str):
+def main(mode: str, script: str, pure: str = ""):
     os.mkfifo("gate")
+    impure = {"pure": False} if pure == "impure" else {}
     made = ciel.sh("seq 71; cat gate", stdout=ciel.stream(mode=mode))
     # The producer ends when the reader has begun for the first time, so that it reads a stream.
     begun = "mkdir begun 2> begun.error && echo > gate"
-    print(ciel.sh(f"{begun}; set -- {{a}}; {script}", a=made.stream()).result())
+    print(ciel.sh(f"{begun}; set -- {{a}}; {script}", a=made.stream(), **impure).result())
 """
 STORED = ("indirect_file", "indirect_pipe", "indirect_tcp")
 
@@ -380,11 +381,16 @@ def test_command_that_opens_a_stored_stream_again_restarts_and_has_it_from_the_s
     assert ended.lines == [f"b'{printed}'"], ended
 
 
-def test_command_that_opens_a_direct_stream_again_fails_and_is_told_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [("direct",), ("indirect_file", "impure")])
+def test_command_that_may_not_have_a_stream_again_fails_and_is_told_so(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """Nothing of a direct stream is stored, and what is impure is not to run a second time."""
+    mode, *rest = words
     for number, way in enumerate(("wc -l < $1; wc -l < $1", "(cat $1) > x; cat < $1; exit 3")):
         folder = tmp_path / str(number)
         folder.mkdir()
-        ended = jobs.run(folder, OPENS_AGAIN, "direct", way)
+        ended = jobs.run(folder, OPENS_AGAIN, mode, way, *rest)
         assert ended.status == 1, ended
         assert "it opened its input a again after it had read of it" in ended.talk
         assert "hint: pass the future itself in place of its stream()" in ended.talk

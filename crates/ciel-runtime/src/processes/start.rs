@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_graph::{Assignment, Entry};
-use ciel_model::{Content, Failure, FailureKind, Form, Handle, Label, Value, limits};
+use ciel_model::{Content, Failure, FailureKind, Form, Handle, Label, Purity, Value, limits};
 use ciel_spawner::{self as message, Start};
 use rustc_hash::FxHashMap;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -73,12 +73,14 @@ impl Taken {
 
     /// Watches the ends that the process opens by path.
     pub(super) fn watch(&self, assignment: &Assignment, ends: &Ends) -> Reopening {
+        let may_rerun = assignment.descriptor.purity != Purity::Impure;
         Reopening::watch(ends.named.iter().map(|(input, _, end)| {
             let name = inputs::name_of(assignment, *input);
             let mut streams = self.streams.iter();
+            let is_stored = streams.any(|(other, inlet)| other == input && inlet.is_stored());
             let named = Named {
                 name: name.unwrap_or_else(|| (input + 1).to_string()),
-                is_stored: streams.any(|(other, inlet)| other == input && inlet.is_stored()),
+                restarts: may_rerun && is_stored,
             };
             (named, end)
         }))

@@ -2,7 +2,8 @@
 //!
 //! Such an input is a pipe: who opens it again finds what was not read before, which is nothing if
 //! that was all. The same input is a file if it is whole when the command starts. So a command that
-//! opens one again restarts when it is whole, if its bytes are stored; else it fails. It does not
+//! opens one again restarts when it is whole, if its bytes are stored and it is not impure; else it
+//! fails. It does not
 //! know the inputs. Read next: `inlet`.
 
 use std::cell::{Cell, RefCell};
@@ -34,8 +35,8 @@ struct Watch {
 pub(crate) struct Named {
     /// What the command calls it.
     pub(crate) name: String,
-    /// Its bytes are stored by now, or will be.
-    pub(crate) is_stored: bool,
+    /// Its bytes are stored by now, or will be, and the command may be rerun.
+    pub(crate) restarts: bool,
 }
 
 /// What comes of a command that does with a stream what cannot be done with a pipe.
@@ -88,7 +89,7 @@ impl Reopening {
         let watch = self.0.as_ref()?;
         let again = watch.pipes.borrow_mut().opened_again()?;
         let input = &watch.inputs[again];
-        if input.is_stored {
+        if input.restarts {
             watch.restarts.set(true);
             return Some(Misuse::ReadsWhole);
         }

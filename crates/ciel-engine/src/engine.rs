@@ -282,6 +282,11 @@ impl Engine {
             && !self.state().is_behind(strand)
     }
 
+    /// Whether processes were sent that have not begun and are not returned.
+    pub(crate) fn awaits_processes(&self) -> bool {
+        self.site.awaits_processes()
+    }
+
     /// Asserts all invariants of both halves; linear in what they hold.
     pub fn check_all(&self) {
         self.home.check_all();

@@ -75,6 +75,11 @@ pub enum Event {
         /// The attempts.
         attempts: Vec<AttemptKey>,
     },
+    /// A process that was sent to follow another one has not begun, and will not.
+    ProcessReturned {
+        /// The attempt.
+        attempt: AttemptKey,
+    },
     /// Output was taken, and the frontier may have moved.
     FrontierMoved {
         /// It stands before what is not final.
@@ -130,6 +135,11 @@ pub enum Caller {
         worker: WorkerKey,
         /// The prefetched attempt that it has begun already, if its turn has ended so.
         follows: Option<AttemptKey>,
+    },
+    /// A process whose turn has ended, and where another one has begun already.
+    Process {
+        /// The attempt that has begun, which was sent before.
+        follows: AttemptKey,
     },
 }
 
@@ -204,10 +214,20 @@ pub enum Effect {
     },
     /// Look up whether the result of a task was kept by an earlier run.
     FindResult(Box<ResultQuery>),
-    /// Run a task in a process of its own.
+    /// Run a task in a process of its own. If it was sent before, it begins now.
     StartProcess(Box<Assignment>),
     /// End that process and everything it started.
     StopProcess(AttemptKey),
+    /// Have the process of a task begin as soon as another one exits with 0 that [`passes_on`] its
+    /// slot, the first that was sent first. The end of that one names it as [`Caller::Process`]. If
+    /// it cannot begin it is returned, see [`Event::ProcessReturned`].
+    ///
+    /// [`passes_on`]: crate::passes_on
+    SendProcess(Box<Assignment>),
+    /// What was sent is not to begin. It is returned, unless it has begun meanwhile.
+    WithdrawProcess(AttemptKey),
+    /// A process that has begun where another one has ended is to run on.
+    ProcessFollowed(Box<Assignment>),
     /// Read on what that process writes, which was paused.
     ReadOn(AttemptKey),
     /// Start a worker.

@@ -27,4 +27,5 @@ pub use engine::Engine;
 pub use event::{Begun, Caller, Effect, Event, Reply, ResultQuery};
 pub use home::{Pausing, Pressure, SerialUse};
 pub use message::{Answers, Known, Notice};
+pub use site::passes_on;
 pub use stall::{Alive, Stall};

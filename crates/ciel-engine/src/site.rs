@@ -3,13 +3,14 @@
 //! It finds slots for what it was offered, ends turns, resumes and prefetches, and asks the home
 //! before anything begins. It does not know the graph: why a task is ready and what becomes of it.
 //! The parts: `site/perform` (what home and node want), `site/succession` (the end of a turn, and
-//! which task follows it), `site/prefetch` (which starts a worker receives before their time). Read
-//! next: `message`.
+//! which task follows it), `site/prefetch` (which starts a worker receives before their time),
+//! `site/processes` (which starts of processes are sent so). Read next: `message`.
 
 mod begun;
 mod line;
 mod perform;
 mod prefetch;
+mod processes;
 mod succession;
 
 use ciel_graph as graph;
@@ -20,6 +21,9 @@ use rustc_hash::FxHashMap;
 use crate::event::{Begun, Caller, Effect, Event, Reply, attempt_of};
 use crate::message::{ToHome, ToSite};
 use line::Line;
+use processes::Processes;
+
+pub use processes::passes_on;
 
 /// An attempt in its slot.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +41,10 @@ struct TakenSlot {
     is_stopping: bool,
     /// It is a script that waits for another turn, and no thread has it.
     is_preempted: bool,
+    /// It is a process that passes its slot on.
+    passes_on: bool,
+    /// When it began, if it does.
+    since: Micros,
 }
 
 impl TakenSlot {
@@ -49,6 +57,8 @@ impl TakenSlot {
             is_timely: false,
             is_stopping: false,
             is_preempted: false,
+            passes_on: false,
+            since: 0,
         }
     }
 }
@@ -67,6 +77,7 @@ pub struct Site {
     begun: KeyMap<AttemptKey, AttemptKey>,
     /// Workers that have sent `hello`.
     lines: FxHashMap<WorkerKey, Line>,
+    processes: Processes,
     job_ended: bool,
     /// What the node is to hear in the next round.
     for_node: SegmentedQueue<node::Event>,
@@ -87,6 +98,8 @@ pub(crate) struct Call<'a> {
     begun: Vec<(WorkerKey, Begun)>,
     /// Of those, for how many the home was asked what may follow them.
     looked: usize,
+    /// A process that has begun and passes its slot on.
+    process: Option<AttemptKey>,
     /// What is to stop in workers that hear only now that it has begun.
     stops: Vec<(WorkerKey, AttemptKey)>,
     pub(crate) effects: &'a mut Vec<Effect>,
@@ -108,16 +121,18 @@ impl<'a> Call<'a> {
             suspended: None,
             begun: Vec::new(),
             looked: 0,
+            process: None,
             stops: Vec::new(),
             effects,
             to_home,
         }
     }
 
-    /// The attempt that the calling worker has begun by itself.
+    /// The attempt that has begun already where the caller's turn has ended.
     fn follower(&self) -> Option<AttemptKey> {
         match self.caller {
             Caller::Worker { follows, .. } => follows,
+            Caller::Process { follows } => Some(follows),
             Caller::Nobody | Caller::Thread => None,
         }
     }
@@ -226,6 +241,7 @@ impl Site {
             followers: KeyMap::default(),
             begun: KeyMap::default(),
             lines: FxHashMap::default(),
+            processes: Processes::default(),
             job_ended: false,
             for_node: SegmentedQueue::default(),
             node_actions: Vec::new(),
@@ -271,6 +287,7 @@ impl Site {
             Event::PrefetchReturned { worker, attempts } => {
                 self.on_prefetch_returned(worker, &attempts)
             }
+            Event::ProcessReturned { attempt } => self.on_process_returned(call, attempt),
             // The site has nothing to do with the order of output, and counts no children.
             Event::FrontierMoved { .. }
             | Event::ProcessWrote { .. }
@@ -310,7 +327,9 @@ impl Site {
     /// what may be prefetched. False if nothing follows.
     pub(crate) fn advance(&mut self, call: &mut Call<'_>) -> bool {
         if self.for_node.is_empty() {
-            return self.ask_for_starts(call);
+            return self.ask_for_starts(call)
+                || self.ask_for_processes(call)
+                || !self.for_node.is_empty();
         }
         let mut events = std::mem::take(&mut self.for_node);
         let mut actions = std::mem::take(&mut self.node_actions);
@@ -364,9 +383,14 @@ impl Site {
         self.slots.keys().min().copied()
     }
 
-    /// Whether no task is in its slot.
+    /// Whether no task is in its slot, or was sent to begin in one.
     pub fn is_quiet(&self) -> bool {
-        self.slots.is_empty()
+        self.slots.is_empty() && self.processes.is_empty()
+    }
+
+    /// Whether processes were sent that have not begun and are not returned.
+    pub(crate) fn awaits_processes(&self) -> bool {
+        !self.processes.is_empty()
     }
 
     /// Asserts all invariants, those of the node as well; linear in what it holds.

@@ -23,7 +23,7 @@ const MARKS_MAX: usize = 1024;
 pub struct Alive {
     /// A thread of scripts works, or a turn waits for one.
     pub threads: bool,
-    /// A process of a task is watched.
+    /// A process of a task is watched, or waits.
     pub processes: bool,
 }
 
@@ -60,6 +60,7 @@ impl Engine {
         let is_over = self.graph().has_ended() && self.is_quiet();
         let mut slots = self.slots().chain(self.node().taken());
         let can_continue = slots.any(|slot| alive.runs(slot))
+            || (alive.processes && self.awaits_processes())
             || self.node().awaits_worker()
             || self.node().awaits_store()
             || self.graph().awaits_results()

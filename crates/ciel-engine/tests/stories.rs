@@ -5,6 +5,7 @@
 mod backpressure;
 mod children;
 mod house;
+mod processes;
 mod room;
 
 use std::ops::RangeInclusive;

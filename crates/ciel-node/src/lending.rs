@@ -1,7 +1,7 @@
 //! Ready tasks that are lent to a busy worker, which begins them by itself when its task ends, or
-//! has begun them inside its task.
+//! has begun them inside its task; or to whoever starts processes, as soon as one has ended.
 //!
-//! So a worker does not wait for the engine between short tasks. Reserved tasks are the first in
+//! So a slot does not wait for the engine between short tasks. Reserved tasks are the first in
 //! serial order, need the resources of the running task, and are a small share of the queue, so
 //! that other workers find enough. They can be returned at any time. When one has begun, it takes
 //! over the slot. It does not know how a worker receives a start. Read next: `node`.
@@ -14,11 +14,12 @@ use crate::node::{Node, Placed, Ready, is_current};
 /// Of the tasks that wait, one in so many may be lent to a worker, for each slot.
 const WAITING_FOR_EACH: usize = 2;
 
-/// A ready task in no queue: a worker may begin it by itself.
+/// A ready task in no queue: a worker, or who starts processes, may begin it by itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Lent {
     ready: Box<Ready>,
-    worker: WorkerKey,
+    /// The worker that has it; none if it is to begin in a process of its own.
+    worker: Option<WorkerKey>,
     /// The placed attempt inside which it has begun.
     inside: Option<AttemptKey>,
 }
@@ -40,19 +41,15 @@ impl Node {
         }
     }
 
-    /// Lends the first ready task, if it can take the place of `attempt`, which runs in a worker.
+    /// Lends the first ready task, if it can take the place of `attempt`, which runs in a worker or
+    /// in a process of its own.
     pub fn lend(&mut self, attempt: AttemptKey) -> Option<AttemptKey> {
-        let Placed {
-            slot: Slot::Worker(worker),
-            resources,
-        } = self.placed.get(&attempt)?
-        else {
-            return None;
+        let Placed { slot, resources } = self.placed.get(&attempt)?;
+        let worker = match slot {
+            Slot::Worker(worker) => Some(*worker),
+            Slot::Process => None,
+            Slot::Thread => return None,
         };
-        let pool = &self.pools.workers.get(worker)?.pool;
-        if !self.takes_starts(*worker) {
-            return None;
-        }
         let (_, first) = loop {
             let entry = self.computation.first()?;
             if is_current(&self.queued, &entry) {
@@ -61,15 +58,15 @@ impl Node {
             self.computation.pop();
         };
         let ready = &self.queued[&first];
-        let fits = matches!(&ready.need.class, Class::Pooled(wanted) if wanted == pool)
-            && ready.need.resources == *resources
+        let fits = ready.need.resources == *resources
             && ready.resumed.is_none()
-            && self.suits(*worker, ready)
-            && !(ready.is_limited && self.keeps_strands(*worker));
+            && match worker {
+                Some(worker) => self.can_follow_in(worker, ready),
+                None => ready.need.class == Class::Process,
+            };
         if !fits {
             return None;
         }
-        let worker = *worker;
         self.computation.pop();
         let ready = self.queued.remove(&first)?;
         let inside = None;
@@ -82,7 +79,15 @@ impl Node {
         Some(first)
     }
 
-    /// Whether a worker has that task and has not begun it.
+    fn can_follow_in(&self, worker: WorkerKey, ready: &Ready) -> bool {
+        let pool = self.pools.workers.get(&worker).map(|worker| &worker.pool);
+        self.takes_starts(worker)
+            && matches!(&ready.need.class, Class::Pooled(wanted) if Some(wanted) == pool)
+            && self.suits(worker, ready)
+            && !(ready.is_limited && self.keeps_strands(worker))
+    }
+
+    /// Whether that task is lent, and has not begun.
     pub fn is_lent(&self, attempt: AttemptKey) -> bool {
         self.lent.contains_key(&attempt)
     }
@@ -113,6 +118,7 @@ impl Node {
             && let Some(ready) = self.queued.remove(&attempt)
         {
             let inside = Some(inside);
+            let worker = Some(worker);
             let lent = Lent {
                 ready,
                 worker,
@@ -176,7 +182,10 @@ impl Node {
 
     /// A worker is gone, with what it was lent.
     pub(crate) fn take_back(&mut self, worker: WorkerKey) {
-        let lent = self.lent.iter().filter(|(_, lent)| lent.worker == worker);
+        let lent = self
+            .lent
+            .iter()
+            .filter(|(_, lent)| lent.worker == Some(worker));
         let mut attempts: Vec<AttemptKey> = lent.map(|(attempt, _)| *attempt).collect();
         attempts.sort_unstable();
         for attempt in attempts {

@@ -237,11 +237,7 @@ impl Core {
             }
             Effect::NextTurn { attempt } => return self.next_turn(now, attempt),
             Effect::DropScript { task } => return drop(self.scripts.remove(&task)),
-            Effect::TaskEnded(summary) => {
-                self.promoted.remove(&summary.label.name);
-                self.leave(&summary);
-                return self.summarise(summary);
-            }
+            Effect::TaskEnded(summary) => return self.on_task_ended(summary),
             Effect::Happened { happening, slot } => return self.note(happening, slot),
             Effect::JobEnded(ending) => {
                 self.ending = Some(*ending);
@@ -249,6 +245,9 @@ impl Core {
             }
             Effect::FindResult(query) => return self.kept.send(Request::Find(query)),
             Effect::StartProcess(assignment) => Order::StartProcess(assignment),
+            Effect::SendProcess(assignment) => Order::SendProcess(assignment),
+            Effect::WithdrawProcess(attempt) => Order::WithdrawProcess(attempt),
+            Effect::ProcessFollowed(assignment) => Order::ProcessFollowed(assignment),
             Effect::StopProcess(attempt) => Order::StopProcess(attempt),
             Effect::ReadOn(attempt) => Order::ReadOn(attempt),
             Effect::StartWorker { worker, pool } => Order::StartWorker { worker, pool },
@@ -296,6 +295,12 @@ impl Core {
             },
         };
         self.order(order);
+    }
+
+    fn on_task_ended(&mut self, summary: Box<graph::TaskSummary>) {
+        self.promoted.remove(&summary.label.name);
+        self.leave(&summary);
+        self.summarise(summary)
     }
 
     pub(crate) fn order(&self, order: Order) {

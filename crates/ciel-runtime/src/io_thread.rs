@@ -7,9 +7,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ciel_graph::{Event, JobOutcome};
+use ciel_graph::{Assignment, Event, JobOutcome};
 use ciel_journal::Journal;
 use ciel_model::{Failure, FailureKind, Label, Name};
+use ciel_node::AttemptKey;
 use ciel_spawner::Cookie;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
@@ -21,8 +22,9 @@ use crate::executors::Launch;
 use crate::interrupts::Interrupt;
 use crate::looks::{LOOKS_BETWEEN_COUNTS, Looks, Removals};
 use crate::observer::{Progress, Report};
+use crate::processes::Turn;
 use crate::room_watch::RoomWatch;
-use crate::spawning::{ProcessEvent, Spawning};
+use crate::spawning::{ProcessEvent, Spawning, Told};
 use crate::watchdog::Watchdog;
 use crate::workers::Workers;
 use crate::{control, exports, memory, objects, processes, room, second_runs};
@@ -164,20 +166,13 @@ impl IoThread {
 
     fn perform(&mut self, order: Order) {
         match order {
-            Order::StartProcess(assignment) => {
-                let (engine, spawning) = (self.engine.clone(), self.spawning.clone());
-                let watched = self.watchdog.process();
-                tokio::task::spawn_local(async move {
-                    let executor = engine.registry.find(&assignment.descriptor.executor);
-                    match executor.launch() {
-                        Launch::Release(_) => exports::run(engine.clone(), assignment).await,
-                        Launch::Command(_) | Launch::Worker(_) | Launch::Coroutine(_) => {
-                            processes::run(engine.clone(), spawning, assignment).await
-                        }
-                    }
-                    drop(watched);
-                    engine.lock().stir();
-                });
+            Order::StartProcess(assignment) => self.start_process(assignment),
+            Order::SendProcess(assignment) => self.send_process(assignment),
+            Order::WithdrawProcess(attempt) => {
+                self.spawning.tell_waiting(attempt, Told::Withdraw);
+            }
+            Order::ProcessFollowed(assignment) => {
+                self.spawning.tell_waiting(key_of(&assignment), Told::RunOn);
             }
             Order::StopProcess(attempt) => {
                 self.engine.lock().stop_waiting(attempt);
@@ -217,6 +212,43 @@ impl IoThread {
             Order::TaskFailed { task, failure } => self.on_task_failed(&task, &failure),
             Order::JobEnded => unreachable!("the loop looks at this itself"),
         }
+    }
+
+    /// Has a process begin, which may have been sent before its time.
+    fn start_process(&self, assignment: Box<Assignment>) {
+        if self.spawning.tell_waiting(key_of(&assignment), Told::Begin) {
+            return;
+        }
+        let (engine, spawning) = (self.engine.clone(), self.spawning.clone());
+        let watched = self.watchdog.process();
+        tokio::task::spawn_local(async move {
+            if is_command(&engine, &assignment) {
+                processes::run(engine.clone(), spawning, assignment, Turn::now()).await;
+            } else {
+                exports::run(engine.clone(), assignment).await;
+            }
+            drop(watched);
+            engine.lock().stir();
+        });
+    }
+
+    /// Has the process of a command begin when another one ends.
+    fn send_process(&self, assignment: Box<Assignment>) {
+        let (engine, spawning) = (self.engine.clone(), self.spawning.clone());
+        let attempt = key_of(&assignment);
+        let is_command = is_command(&engine, &assignment);
+        let told = is_command.then(|| spawning.expect(attempt)).flatten();
+        let Some(told) = told else {
+            let event = ciel_engine::Event::ProcessReturned { attempt };
+            return engine.with(|core, now| core.tell(now, event));
+        };
+        let watched = self.watchdog.process();
+        tokio::task::spawn_local(async move {
+            let turn = Turn::after(told);
+            processes::run(engine.clone(), spawning, assignment, turn).await;
+            drop(watched);
+            engine.lock().stir();
+        });
     }
 
     fn on_task_failed(&self, task: &Label, failure: &Arc<Failure>) {
@@ -344,6 +376,19 @@ fn job_failure(kind: FailureKind, why: &str) -> Failure {
         name: Name::default(),
     };
     Failure::new(kind, origin, why)
+}
+
+/// Whether a task in a process of its own is one; others wait for the serial order.
+fn is_command(engine: &Engine, assignment: &Assignment) -> bool {
+    let executor = engine.registry.find(&assignment.descriptor.executor);
+    !matches!(executor.launch(), Launch::Release(_))
+}
+
+fn key_of(assignment: &Assignment) -> AttemptKey {
+    AttemptKey {
+        task: assignment.task,
+        number: assignment.attempt,
+    }
 }
 
 async fn until(deadline: Option<Instant>) {

@@ -13,6 +13,12 @@ use ciel_node::{AttemptKey, WorkerKey};
 pub(crate) enum Order {
     /// Run a task in a process of its own.
     StartProcess(Box<Assignment>),
+    /// Have the process of a task begin when another one ends.
+    SendProcess(Box<Assignment>),
+    /// Such a process is not to begin.
+    WithdrawProcess(AttemptKey),
+    /// Such a process has begun, and is to run on.
+    ProcessFollowed(Box<Assignment>),
     /// End that process and everything it started.
     StopProcess(AttemptKey),
     /// Read on what that process writes.

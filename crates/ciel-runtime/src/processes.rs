@@ -2,9 +2,9 @@
 //!
 //! Each is one straight-line future on the input/output thread. Processes are started and ended
 //! by the spawner; this module knows neither why a task runs nor what comes of it. Read next:
-//! `start` (its request), `inputs` (by name), `spawning` (the spawner's socket), `workspace` (a
-//! task's files), `pipes` (its standard error), `streams` (inputs and outputs that are read while
-//! they are written).
+//! `start` (its request), `turn` (when it begins), `inputs` (by name), `spawning` (the spawner's
+//! socket), `workspace` (a task's files), `pipes` (its standard error), `streams` (inputs and
+//! outputs that are read while they are written).
 
 use std::os::fd::AsFd;
 use std::rc::Rc;
@@ -14,11 +14,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use ciel_engine::{Action, Attempt};
 use ciel_graph::{Assignment, Output};
-use ciel_model::{Audit, Digest, Failure, FailureKind, Form, Keeping, Label, Value, limits};
+use ciel_model::{Audit, Digest, Failure, FailureKind, Form, Keeping, Value, limits};
 use ciel_node::AttemptKey;
 use ciel_ordered::{Piece, Sink};
 use ciel_spawner::{Exit, Left, Report, Status};
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::command_failure::{self, Ended, Remains};
 use crate::death;
@@ -39,10 +38,15 @@ use crate::streams::{Carried, Misuse, Outlets, Reopening, misused, read_whole};
 use crate::workspace::TaskWorkspace;
 
 mod inputs;
+mod refused;
 mod start;
+mod turn;
 
 use inputs::{check_inputs, inputs_of};
+use refused::{refused_start, too_large, warn_of_left};
 use start::trouble;
+pub(crate) use turn::Turn;
+use turn::{Events, await_turn};
 
 type Failed<T> = Result<T, Box<Failure>>;
 
@@ -67,19 +71,47 @@ impl ProcessEnd {
     }
 }
 
-/// Runs one task in a process of its own.
-pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment: Box<Assignment>) {
-    let mut attempt = Attempt::new(&assignment);
-    let mut desk = TaskWorkspace::new(&engine, &assignment);
+/// Runs one task in a process of its own, when its turn has come.
+pub(crate) async fn run(
+    engine: Arc<Engine>,
+    spawning: Rc<Spawning>,
+    assignment: Box<Assignment>,
+    mut turn: Turn,
+) {
+    let is_gone = run_in_turn(&engine, &spawning, &assignment, &mut turn).await;
+    if is_gone && turn.is_due() {
+        let (mut now, key) = (Turn::now(), Attempt::new(&assignment).key());
+        spawning.wait_no_more(key);
+        run_in_turn(&engine, &spawning, &assignment, &mut now).await;
+    } else if is_gone {
+        turn.return_unbegun(&engine, &spawning, Attempt::new(&assignment).key());
+    }
+}
+
+/// True if it was sent before its time and has not run; then there is nothing of it.
+async fn run_in_turn(
+    engine: &Arc<Engine>,
+    spawning: &Rc<Spawning>,
+    assignment: &Assignment,
+    turn: &mut Turn,
+) -> bool {
+    let mut attempt = Attempt::new(assignment);
+    let mut desk = TaskWorkspace::new(engine, assignment);
     let key = attempt.key();
-    let begun = Instant::now();
-    keeper::tell_begun(&engine, &assignment);
+    let mut begun = Instant::now();
+    if turn.has_begun() {
+        keeper::tell_begun(engine, assignment);
+    }
     // The outputs stay open until the graph knows of the end.
-    let mut outlets = Outlets::new(&engine, key);
+    let mut outlets = Outlets::new(engine, key);
     let ends = (&mut desk, &mut outlets);
-    let ended = run_to_end(&engine, &spawning, &assignment, key, ends).await;
+    let course = (&mut *turn, &mut begun);
+    let ended = run_to_end(engine, spawning, assignment, course, ends).await;
+    if !turn.has_begun() {
+        return true;
+    }
     if death::loses(&assignment.label) {
-        return;
+        return false;
     }
     // The key of a kept result is made of whole inputs.
     let takes_part = assignment.descriptor.keeping != Keeping::Never;
@@ -97,28 +129,29 @@ pub(crate) async fn run(engine: Arc<Engine>, spawning: Rc<Spawning>, assignment:
             written,
             text,
         }) => {
-            let printed = keeper::printed_digest(&engine, &assignment, text.as_ref());
+            let printed = keeper::printed_digest(engine, assignment, text.as_ref());
             if is_kept {
-                let text = text.and_then(|text| keeper::segments(&engine, text, &written.appended));
-                keeper::keep_command(&engine, &assignment, &outputs, text, begun);
+                let text = text.and_then(|text| keeper::segments(engine, text, &written.appended));
+                keeper::keep_command(engine, assignment, &outputs, text, begun);
             }
-            commit(
-                &engine,
-                &assignment,
-                &mut attempt,
-                outputs,
-                (written, printed),
-            )
+            let attempt = (&mut attempt, &*turn);
+            let written = (written, printed);
+            commit((engine, spawning), assignment, attempt, outputs, written);
         }
         Ok(Conclusion::Lost(failure)) => engine.with(|core, now| {
-            core.tell(now, attempt.left_with(attempt.lost(failure)));
+            let event = attempt.left_with(attempt.lost(failure));
+            turn.leave(core, now, spawning, (key, event));
         }),
-        Ok(Conclusion::Stopped) => engine.with(|core, now| core.tell(now, attempt.left())),
+        Ok(Conclusion::Stopped) => {
+            engine.with(|core, now| turn.leave(core, now, spawning, (key, attempt.left())));
+        }
         Err(failure) => {
             engine.heed_surroundings(&failure);
-            engine.act(&mut attempt, Action::Fail(*failure));
+            let end = attempt.act(Action::Fail(*failure));
+            engine.with(|core, now| turn.leave(core, now, spawning, (key, end.event)));
         }
     }
+    false
 }
 
 /// What comes of a process.
@@ -151,9 +184,9 @@ enum Printed {
 }
 
 fn commit(
-    engine: &Engine,
+    (engine, spawning): (&Engine, &Spawning),
     assignment: &Assignment,
-    attempt: &mut Attempt,
+    (attempt, turn): (&mut Attempt, &Turn),
     outputs: Vec<Output>,
     (written, printed): (Written, Option<Digest>),
 ) {
@@ -180,7 +213,7 @@ fn commit(
         }
         let audit = printed.map(Audit::of_printed);
         let end = attempt.act(Action::Finish(outputs)).audited(audit);
-        core.tell(now, end.event);
+        turn.leave(core, now, spawning, (attempt.key(), end.event));
     });
     output::spill_excess(engine);
 }
@@ -189,9 +222,10 @@ async fn run_to_end(
     engine: &Arc<Engine>,
     spawning: &Rc<Spawning>,
     assignment: &Assignment,
-    attempt: AttemptKey,
+    (turn, begun): (&mut Turn, &mut Instant),
     (desk, outlets): (&mut TaskWorkspace<'_>, &mut Outlets),
 ) -> Failed<Conclusion> {
+    let attempt = outlets.attempt();
     let Some(mut taken) = start::take_inputs(engine, assignment)? else {
         return Ok(Conclusion::Stopped);
     };
@@ -210,6 +244,8 @@ async fn run_to_end(
         return Ok(Conclusion::Stopped);
     }
     let mut start = start::request(assignment, &plan, stdin, desk)?;
+    start.waits = !turn.has_begun();
+    start.passes_on = turn::passes_on(assignment, desk)?;
     let (mut pipes, writers) = start::open_pipes(engine, assignment, &plan, desk, &mut start)?;
     streams.give_to(&mut start, writers.len());
     let reopening = taken.watch(assignment, &streams);
@@ -218,12 +254,16 @@ async fn run_to_end(
         .chain(streams.iter())
         .map(AsFd::as_fd)
         .collect();
-    let mut events = spawning
+    let events = spawning
         .start(attempt, start, &borrowed)
         .map_err(|error| trouble(&assignment.label, "cannot reach the spawner", &error))?;
     drop(streams);
     outlets.tell_opened();
-    let running = (&mut events, &mut pipes, (&*outlets, &reopening));
+    let mut events = Events::new(events);
+    if !await_turn(engine, spawning, assignment, (turn, begun), &mut events).await {
+        return Ok(Conclusion::Stopped);
+    }
+    let running = (&mut events, &mut pipes, turn, (&*outlets, &reopening));
     let ended = watch(engine, spawning, assignment, attempt, running).await;
     let ended = ended.and_then(|ended| judge(engine, assignment, ended, &reopening));
     // Not before: that the last writer has gone would be news of its own.
@@ -273,10 +313,11 @@ fn judge(
     }
 }
 
-/// What is told of a process, what it prints, and its streams.
+/// What is told of a process, what it prints, its turn, and its streams.
 type Running<'a> = (
-    &'a mut UnboundedReceiver<ProcessEvent>,
+    &'a mut Events,
     &'a mut Pipes,
+    &'a mut Turn,
     (&'a Outlets, &'a Reopening),
 );
 
@@ -286,7 +327,7 @@ async fn watch(
     spawning: &Rc<Spawning>,
     assignment: &Assignment,
     attempt: AttemptKey,
-    (events, pipes, streams): Running<'_>,
+    (events, pipes, turn, streams): Running<'_>,
 ) -> Option<ProcessEnd> {
     let limit = assignment.memory_limit();
     let mut sample = tokio::time::interval(Duration::from_millis(limits::MEMORY_SAMPLE_MS));
@@ -301,14 +342,16 @@ async fn watch(
                     pid = Some(started);
                     engine.lock().pids.insert(attempt.task, started);
                 }
+                Some(ProcessEvent::Report(Report::Passed { .. } | Report::Withdrawn { .. })) => {}
+                Some(ProcessEvent::Began) => {}
+                Some(ProcessEvent::Followed(next)) => turn.is_followed(next),
                 Some(ProcessEvent::Report(Report::Refused { refusal, .. })) => {
                     return Some(ProcessEnd::Refused(refusal));
                 }
                 Some(ProcessEvent::Report(Report::Exited { exit, left, left_count, .. })) => {
                     let mut core = engine.lock();
                     core.spent(attempt.task, exit.user_us + exit.system_us);
-                    let most = exit.resident_bytes_max;
-                    core.history.process_ended(&assignment.label, most);
+                    core.history.process_ended(&assignment.label, exit.resident_bytes_max);
                     drop(core);
                     let exited = ProcessEnd::Exited { exit, left, left_count };
                     return (!stopped).then(|| ending.unwrap_or(exited));
@@ -505,21 +548,6 @@ fn gather(
     Ok(outputs)
 }
 
-fn warn_of_left(engine: &Engine, label: &Label, left: &[Left], count: u32) {
-    if count == 0 {
-        return;
-    }
-    let names: Vec<String> = left
-        .iter()
-        .map(|process| format!("{} ({})", process.command, process.pid))
-        .collect();
-    let message = format!(
-        "it left {count} running when it ended, now killed: {}",
-        names.join(", ")
-    );
-    engine.warn(Some(label), &message);
-}
-
 /// The failure of a command that ended badly, with what it left. Its inputs are as they were.
 fn failed(
     assignment: &Assignment,
@@ -565,28 +593,4 @@ fn described(
 fn arguments_of(assignment: &Assignment) -> serde_json::Value {
     serde_json::from_slice(&assignment.descriptor.payload)
         .expect("payloads of processes are written by the engine")
-}
-
-fn refused_start(label: &Label, refusal: &ciel_spawner::Refusal) -> Failure {
-    let failure = Failure::new(FailureKind::TaskError, label.clone(), refusal.to_string());
-    match refusal.hint() {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
-}
-
-fn too_large(assignment: &Assignment, bytes: u64) -> Box<Failure> {
-    let declared = assignment
-        .descriptor
-        .options
-        .resources
-        .memory_bytes
-        .unwrap_or(0);
-    let message = format!(
-        "it used {} MiB of memory, but declared {} MiB",
-        bytes >> 20,
-        declared >> 20
-    );
-    let failure = Failure::new(FailureKind::OutOfMemory, assignment.label.clone(), message);
-    Box::new(failure.with_hint("declare more with the option memory"))
 }

@@ -26,6 +26,10 @@ use crate::room::NoRoom;
 pub(crate) enum ProcessEvent {
     /// A report of the spawner.
     Report(Report),
+    /// It waited, and has begun where another one has ended.
+    Began,
+    /// That one has begun where it has ended.
+    Followed(AttemptKey),
     /// It is to end.
     Stop,
     /// What it writes is to be read again.
@@ -34,6 +38,22 @@ pub(crate) enum ProcessEvent {
     NoRoom(Rc<(Written, NoRoom)>),
     /// The spawner died, and the process with it.
     Lost,
+}
+
+/// What the engine says to a process that was sent before its time.
+#[derive(Clone, Copy)]
+pub(crate) enum Told {
+    /// It has a slot, and begins now.
+    Begin,
+    /// It has begun where another one has ended, and runs on.
+    RunOn,
+    /// It is not to begin. If it has, that is to be told.
+    Withdraw,
+    /// It has begun and is not to run. The slot of this attempt is free when it is gone.
+    Stop {
+        /// The attempt behind which it has begun.
+        before: AttemptKey,
+    },
 }
 
 /// For whom a process was started.
@@ -70,6 +90,8 @@ pub(crate) struct Spawning {
     spawner: RefCell<Option<Rc<Spawner>>>,
     running: RefCell<FxHashMap<u64, Running>>,
     ids: RefCell<FxHashMap<Owner, u64>>,
+    /// Those that were sent before their time and do not know whether they have a slot.
+    sent: RefCell<FxHashMap<AttemptKey, UnboundedSender<Told>>>,
     next: Cell<u64>,
     /// Processes are killed without notice.
     hurried: Cell<bool>,
@@ -85,6 +107,7 @@ impl Spawning {
             spawner: RefCell::default(),
             running: RefCell::default(),
             ids: RefCell::default(),
+            sent: RefCell::default(),
             next: Cell::new(1),
             hurried: Cell::new(false),
         })
@@ -113,6 +136,40 @@ impl Spawning {
             .insert(id, Running { owner, events });
         self.ids.borrow_mut().insert(owner, id);
         Ok(receiver)
+    }
+
+    /// What the engine will say to a process that is sent before its time; none if an earlier one
+    /// of the same attempt is not gone.
+    pub(crate) fn expect(&self, attempt: AttemptKey) -> Option<UnboundedReceiver<Told>> {
+        let mut sent = self.sent.borrow_mut();
+        if sent.contains_key(&attempt) {
+            return None;
+        }
+        let (told, receiver) = unbounded_channel();
+        sent.insert(attempt, told);
+        Some(receiver)
+    }
+
+    /// Tells a process that was sent before its time what the engine says; false if there is none.
+    pub(crate) fn tell_waiting(&self, attempt: AttemptKey, told: Told) -> bool {
+        let sent = self.sent.borrow();
+        sent.get(&attempt)
+            .is_some_and(|sent| sent.send(told).is_ok())
+    }
+
+    /// A process that was sent before its time has its slot, or is gone.
+    pub(crate) fn wait_no_more(&self, attempt: AttemptKey) {
+        self.sent.borrow_mut().remove(&attempt);
+    }
+
+    /// A start that waits in the spawner is to begin now.
+    pub(crate) fn begin_waiting(self: &Rc<Self>, attempt: AttemptKey) {
+        self.tell(attempt.into(), |id| Request::Begin { id });
+    }
+
+    /// A start that waits in the spawner is not to begin.
+    pub(crate) fn withdraw(self: &Rc<Self>, attempt: AttemptKey) {
+        self.tell(attempt.into(), |id| Request::Withdraw { id });
     }
 
     /// The process must end; the future that runs it is notified first.
@@ -247,8 +304,11 @@ impl Spawning {
 
     fn on_report(&self, report: Report) {
         let (id, last) = match &report {
+            Report::Passed { id, next } => return self.on_passed(*id, *next),
             Report::Started { id, .. } => (*id, false),
-            Report::Refused { id, .. } | Report::Exited { id, .. } => (*id, true),
+            Report::Refused { id, .. } | Report::Withdrawn { id } | Report::Exited { id, .. } => {
+                (*id, true)
+            }
         };
         let mut running = self.running.borrow_mut();
         let Some(process) = running.get(&id) else {
@@ -258,6 +318,19 @@ impl Spawning {
         let _ = process.events.send(ProcessEvent::Report(report));
         if last && let Some(process) = running.remove(&id) {
             self.ids.borrow_mut().remove(&process.owner);
+        }
+    }
+
+    /// A process has begun where another one has ended; both learn it.
+    fn on_passed(&self, id: u64, next: u64) {
+        let running = self.running.borrow();
+        let (Some(before), Some(next)) = (running.get(&id), running.get(&next)) else {
+            return;
+        };
+        if let Owner::Attempt(attempt) = next.owner {
+            // As in `on_report`.
+            let _ = next.events.send(ProcessEvent::Began);
+            let _ = before.events.send(ProcessEvent::Followed(attempt));
         }
     }
 

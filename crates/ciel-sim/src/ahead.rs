@@ -8,6 +8,7 @@ use ciel_engine::{Begun, Caller, Event, Reply};
 use ciel_graph::{self as graph, Ahead, Assignment, Entry, Output};
 use ciel_node::{AttemptKey, Slot, WorkerKey};
 
+use crate::line::exits_well;
 use crate::world::World;
 
 impl World<'_> {
@@ -93,6 +94,51 @@ impl World<'_> {
             assert_sent(ahead, &begun.assignment);
         }
         self.begin_in_worker(worker, begun);
+    }
+}
+
+impl World<'_> {
+    /// What was withdrawn is returned, if it has not begun.
+    pub(crate) fn give_back_process(&mut self, attempt: AttemptKey) {
+        if self.line.take(attempt) {
+            self.submit(Event::ProcessReturned { attempt });
+        }
+    }
+
+    /// Whoever starts processes is gone.
+    pub(crate) fn lose_line(&mut self) {
+        for attempt in self.line.lose() {
+            self.submit(Event::ProcessReturned { attempt });
+        }
+    }
+
+    /// A process ends that passes its slot on; false if nothing has begun there.
+    pub(crate) fn end_as_process(&mut self, attempt: AttemptKey, end: &graph::Event) -> bool {
+        if !exits_well(end) || self.random.one_in(8) {
+            return false;
+        }
+        let Some(follows) = self.line.follow(attempt) else {
+            return false;
+        };
+        let end = Some(end.clone());
+        let caller = Caller::Process { follows };
+        let (reply, effects) = self.ask(Event::TurnEnded { attempt, end }, caller);
+        self.perform_all(effects);
+        if reply == Reply::FollowerStopped {
+            assert!(self.line.stop(attempt), "{follows:?} runs on");
+            self.leave(attempt, Slot::Process);
+        } else {
+            assert_eq!(reply, Reply::Nothing, "{attempt:?}");
+        }
+        true
+    }
+
+    /// A process that has begun where another one has ended runs on.
+    pub(crate) fn run_on(&mut self, assignment: Box<Assignment>) {
+        let sent = self.line.confirm(&assignment);
+        assert_sent(&sent, &assignment);
+        self.passed_on += 1;
+        self.begin(assignment, Slot::Process);
     }
 }
 

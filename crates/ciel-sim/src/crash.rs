@@ -12,6 +12,7 @@ use ciel_node::AttemptKey;
 use ciel_ordered::Piece;
 
 use crate::kept::{Attempts, Noted, Snapshot};
+use crate::line::Line;
 use crate::program::{Act, Definition, Scenario};
 use crate::setup::{engine_of, policy_of};
 use crate::summaries::Summaries;
@@ -150,6 +151,7 @@ impl World<'_> {
         self.begun.clear();
         self.copies.clear();
         self.workers.clear();
+        self.line = Line::default();
         self.forget_happenings();
     }
 

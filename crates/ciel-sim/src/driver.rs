@@ -5,16 +5,18 @@
 
 use std::collections::VecDeque;
 
-use ciel_engine::{Alive, Begun, Caller, Effect, Event, Known, Notice, Reply};
+use ciel_engine::{Alive, Begun, Caller, Effect, Event, Known, Notice, Reply, passes_on};
 use ciel_graph::{self as graph, Assignment, Continuation};
 use ciel_model::{StrandKey, limits};
 use ciel_node::{AttemptKey, Slot, WorkerKey};
 use ciel_ordered::Piece;
 
+use crate::ahead::attempt_of;
 use crate::crash::{file_of, take_out, words_of};
 use crate::entry::{self, Beginning};
 use crate::kept::{Note, Snapshot};
 use crate::script::Script;
+use crate::setup::ready;
 use crate::summaries::is_cut;
 use crate::world::{Happening, Mood, Process, World};
 
@@ -94,7 +96,13 @@ impl World<'_> {
                 self.results.ask(*query);
                 self.schedule_soon(Happening::LookedUp(attempt));
             }
-            Effect::StartProcess(assignment) => self.begin(assignment, Slot::Process),
+            Effect::StartProcess(assignment) => {
+                self.line.take(attempt_of(&assignment));
+                self.begin(assignment, Slot::Process);
+            }
+            Effect::SendProcess(assignment) => self.line.push(*assignment),
+            Effect::WithdrawProcess(attempt) => self.schedule_soon(Happening::Withdrawn(attempt)),
+            Effect::ProcessFollowed(assignment) => self.run_on(assignment),
             Effect::StartInWorker { worker, begun } => self.begin_in_worker(worker, *begun),
             Effect::ReadOn(attempt) => self.read_on(attempt),
             Effect::StopProcess(attempt) | Effect::StopInWorker { attempt, .. } => {
@@ -162,6 +170,12 @@ impl World<'_> {
         self.schedule_soon(Happening::Hello(worker));
     }
 
+    pub(crate) fn say_hello(&mut self, worker: WorkerKey) {
+        if self.workers.contains_key(&worker) {
+            self.submit(ready(self.scenario, worker));
+        }
+    }
+
     /// A thread starts a task, unless it was given up meanwhile.
     pub(crate) fn take_turn(&mut self, attempt: AttemptKey) {
         match self.tell(Event::TurnTaken { attempt }, Caller::Thread) {
@@ -179,7 +193,7 @@ impl World<'_> {
         starts.extend(begun.ahead);
     }
 
-    fn begin(&mut self, assignment: Box<Assignment>, slot: Slot) {
+    pub(crate) fn begin(&mut self, assignment: Box<Assignment>, slot: Slot) {
         self.attempts.begun(&assignment);
         let attempt = AttemptKey {
             task: assignment.task,
@@ -188,6 +202,7 @@ impl World<'_> {
         let process = Process {
             strand: assignment.strand,
             streams: assignment.streams.clone(),
+            passes_on: slot == Slot::Process && passes_on(&assignment),
             script: self.enter(attempt, *assignment, slot),
             slot,
             mood: Mood::Acting,

@@ -34,6 +34,7 @@ impl World<'_> {
                 }
             }
             Fault::KillNode => {
+                self.lose_line();
                 let workers: Vec<WorkerKey> = self.workers.keys().copied().collect();
                 workers
                     .into_iter()

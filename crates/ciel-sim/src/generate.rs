@@ -5,6 +5,7 @@
 
 use crate::program::{Act, Definition, Fault, Kind, Needs, Scenario};
 use crate::random::Random;
+use crate::row::processes;
 
 /// Tasks that a random program spawns at most.
 pub const WEIGHT_MAX: usize = 60;
@@ -28,10 +29,12 @@ pub fn scenario_at_sites(seed: u64) -> Scenario {
         task.streams = None;
     }
     scenario.ahead = true;
-    if seed.is_multiple_of(8) {
-        scenario.tasks = chain();
-        scenario.serial = false;
+    match seed % 8 {
+        0 => scenario.tasks = chain(),
+        4 => scenario.tasks = processes(seed, 30),
+        _ => return scenario,
     }
+    scenario.serial = false;
     scenario
 }
 
@@ -92,6 +95,10 @@ pub fn scenario(seed: u64) -> Scenario {
     if straggles {
         tasks = stragglers(seed);
     }
+    let processes_only = !serial && seed % 12 == 5;
+    if processes_only {
+        tasks = processes(seed, 8);
+    }
     add_releases(seed, &mut tasks);
     weigh_inputs(seed, &mut tasks);
     Scenario {
@@ -102,7 +109,7 @@ pub fn scenario(seed: u64) -> Scenario {
         fail_fast: policy == 1,
         checkpoints,
         ahead,
-        in_place: in_place && !waits && !cancels && !streams && !straggles,
+        in_place: in_place && !waits && !cancels && !streams && !straggles && !processes_only,
         check: !straggles && seed % 5 == 2,
         stragglers: straggles || seed.is_multiple_of(4),
         held_bytes: None,

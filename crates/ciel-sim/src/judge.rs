@@ -40,6 +40,8 @@ pub struct Shown {
     pub restored: u64,
     /// How often a worker began a prefetched start.
     pub followed: u64,
+    /// How often a process began where another one had ended.
+    pub passed_on: u64,
     /// Values that tasks read as streams, and those of them that were not stored.
     pub streams: [u64; 2],
     /// How often a task began in a worker that ran another one.
@@ -95,6 +97,7 @@ fn show_at_sites(scenario: &Scenario) -> (Shown, SitesMet) {
         memory: [0, 0],
         restored: met.restored,
         followed: met.followed,
+        passed_on: met.passed_on,
         streams: [0, 0],
         together: 0,
         taken_over: 0,
@@ -136,6 +139,7 @@ fn show(scenario: &Scenario) -> Shown {
         restored: world.restored,
         handed_over: world.handed_over(),
         followed: world.followed,
+        passed_on: world.passed_on,
         streams: world.streams_read(),
         together: world.together,
         taken_over: world.taken_over,

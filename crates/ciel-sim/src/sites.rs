@@ -50,6 +50,7 @@ enum Local {
     Act(AttemptKey),
     Dead(AttemptKey),
     Hello(WorkerKey),
+    Withdrawn(AttemptKey),
     Tick,
 }
 
@@ -84,6 +85,8 @@ pub struct SitesMet {
     pub fenced: u64,
     /// Workers that began a prefetched start by themselves.
     pub followed: u64,
+    /// Processes that began where others had ended.
+    pub passed_on: u64,
     /// Attempts that the home did not let begin, because they were given up or ran elsewhere.
     pub refused: u64,
     /// Strands that continued from a checkpoint.

@@ -19,13 +19,14 @@ use crate::begun::spawns_begun;
 use crate::copies::Copies;
 use crate::entry::{CHECKPOINT, end_of, may_compact};
 use crate::kept::{Attempts, Note, Saved};
+use crate::line::Line;
 use crate::memory::Store;
 use crate::open_streams::Streams;
 use crate::program::{Kind, Scenario};
 use crate::random::Random;
 use crate::results::Results;
 use crate::script::{Move, Script, descriptor};
-use crate::setup::{engine_of, policy_of, ready};
+use crate::setup::{engine_of, policy_of};
 use crate::summaries::Summaries;
 use crate::told::Told;
 use crate::trace::Trace;
@@ -48,6 +49,7 @@ pub(crate) enum Happening {
     Act(AttemptKey),
     Dead(AttemptKey),
     Hello(WorkerKey),
+    Withdrawn(AttemptKey),
     LookedUp(AttemptKey),
     Tick,
     Frontier,
@@ -78,6 +80,8 @@ pub(crate) struct Process {
     pub(crate) streams: Vec<StreamInput>,
     /// The graph has ended it; it does not know yet.
     pub(crate) stopped: bool,
+    /// It is a process that passes its slot on.
+    pub(crate) passes_on: bool,
 }
 
 /// What the world has to do about a bound of waiting output, and what it has seen of it.
@@ -104,6 +108,7 @@ pub struct World<'a> {
     pub(crate) results: Results,
     /// Living workers, and the starts that each has received and not begun.
     pub(crate) workers: BTreeMap<WorkerKey, VecDeque<Ahead>>,
+    pub(crate) line: Line,
     pub(crate) attempts: Attempts,
     pub(crate) summaries: Summaries,
     pub(crate) streams: Streams,
@@ -132,6 +137,8 @@ pub struct World<'a> {
     pub released: u64,
     /// How often a worker began a prefetched start by itself.
     pub followed: u64,
+    /// How often a process began where another one had ended.
+    pub passed_on: u64,
     /// How often a task that had begun in a worker took over the slot of its spawner.
     pub taken_over: u64,
     /// Attempts that have spawned a task that has begun, and have not waited since.
@@ -164,6 +171,7 @@ impl<'a> World<'a> {
             saved: Vec::new(),
             results: Results::default(),
             workers: BTreeMap::new(),
+            line: Line::default(),
             attempts: Attempts::default(),
             summaries: Summaries::default(),
             streams: Streams::default(),
@@ -183,6 +191,7 @@ impl<'a> World<'a> {
             called: 0,
             released: 0,
             followed: 0,
+            passed_on: 0,
             taken_over: 0,
             begun: BTreeSet::new(),
             together: 0,
@@ -294,6 +303,7 @@ impl<'a> World<'a> {
             Happening::Act(attempt) => self.act(attempt),
             Happening::Dead(attempt) => self.die(attempt),
             Happening::Hello(worker) => self.say_hello(worker),
+            Happening::Withdrawn(attempt) => self.give_back_process(attempt),
             Happening::LookedUp(attempt) => {
                 let answer = self.results.answer(attempt);
                 self.submit(answer);
@@ -556,6 +566,9 @@ impl<'a> World<'a> {
         if let Slot::Worker(worker) = process.slot {
             return self.end_in_worker(worker, attempt, event);
         }
+        if process.passes_on && self.end_as_process(attempt, &event) {
+            return;
+        }
         let end = Some(event);
         self.submit(Event::TurnEnded { attempt, end });
     }
@@ -580,11 +593,5 @@ impl<'a> World<'a> {
     pub(crate) fn leave(&mut self, attempt: AttemptKey, slot: Slot) {
         self.forget_starts(slot);
         self.submit(Event::TurnEnded { attempt, end: None });
-    }
-
-    fn say_hello(&mut self, worker: WorkerKey) {
-        if self.workers.contains_key(&worker) {
-            self.submit(ready(self.scenario, worker));
-        }
     }
 }

@@ -11,7 +11,7 @@ const SEEDS: u64 = 1000;
 
 #[test]
 fn random_scenarios_at_sites_agree_with_the_serial_program() {
-    let mut met = [0; 12];
+    let mut met = [0; 13];
     for seed in 0..SEEDS {
         let scenario = scenario_at_sites(seed);
         match run_at_sites(&scenario) {
@@ -30,7 +30,7 @@ fn random_scenarios_at_sites_agree_with_the_serial_program() {
     assert!(met.iter().all(|count| *count > 50), "{met:?}");
 }
 
-fn counts(met: &SitesMet) -> [u64; 12] {
+fn counts(met: &SitesMet) -> [u64; 13] {
     [
         met.lost,
         met.repeated,
@@ -39,6 +39,7 @@ fn counts(met: &SitesMet) -> [u64; 12] {
         met.cut,
         met.fenced,
         met.followed,
+        met.passed_on,
         met.refused,
         met.restored,
         met.resumed,

@@ -51,6 +51,8 @@ struct Met {
     restored: u64,
     /// Prefetched starts that workers began.
     followed: u64,
+    /// Processes that began where others had ended.
+    passed_on: u64,
     /// Values that were read as streams, and those of them that were not stored.
     streams: [u64; 2],
     /// Tasks that began in a worker that ran another one.
@@ -102,6 +104,7 @@ impl Met {
         self.crashes += shown.crashes;
         self.restored += shown.restored;
         self.followed += shown.followed;
+        self.passed_on += shown.passed_on;
         self.streams = [0, 1].map(|at| self.streams[at] + shown.streams[at]);
         self.together += shown.together;
         self.taken_over += shown.taken_over;
@@ -140,6 +143,7 @@ impl Met {
             self.crashes,
             self.restored,
             self.followed,
+            self.passed_on,
             self.together,
             self.taken_over,
             self.handed_over,

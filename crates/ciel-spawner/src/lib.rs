@@ -36,6 +36,7 @@ mod server;
 mod signals;
 mod sweep;
 mod templates;
+mod waiting;
 mod wire;
 
 pub use client::{Spawner, current_environment};

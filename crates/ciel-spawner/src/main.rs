@@ -53,7 +53,7 @@ fn run(program: Vec<OsString>) -> io::Result<ExitCode> {
             Some(Report::Refused { refusal, .. }) => {
                 return Err(io::Error::other(refusal.to_string()));
             }
-            Some(Report::Started { .. }) => {}
+            Some(Report::Started { .. } | Report::Withdrawn { .. } | Report::Passed { .. }) => {}
             None => wait(&spawner)?,
         }
     }

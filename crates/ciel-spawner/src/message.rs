@@ -39,6 +39,17 @@ pub enum Request {
         /// The task.
         id: u64,
     },
+    /// A start that waits begins now; nothing happens when it waits no more.
+    Begin {
+        /// The task.
+        id: u64,
+    },
+    /// A start that waits does not begin. Answered by `Withdrawn`; nothing happens, and nothing is
+    /// answered, when it waits no more.
+    Withdraw {
+        /// The task.
+        id: u64,
+    },
     /// Make a folder read-only for all processes that are started from now on, as far as the system
     /// allows it: it usually does to root, whom permissions do not bind. Not answered.
     Protect {
@@ -84,6 +95,12 @@ pub struct Start {
     /// its number in four bytes as the answer, and continues when a byte comes. If the end of the
     /// file comes, or the answer cannot be sent, it kills itself.
     pub template: Option<i32>,
+    /// It begins, and is answered, only on request, or when a process has ended that passes its
+    /// slot on. Of those that wait the first one begins then.
+    pub waits: bool,
+    /// A start that waits may begin when this process has exited with 0 and left these files,
+    /// unless it was signalled on request. None if it may not.
+    pub passes_on: Option<Vec<CString>>,
 }
 
 impl Start {
@@ -101,6 +118,8 @@ impl Start {
             descriptors: Vec::new(),
             limits: Limits::default(),
             template: None,
+            waits: false,
+            passes_on: None,
         }
     }
 }
@@ -161,6 +180,19 @@ pub enum Report {
         id: u64,
         /// Why the process was not started.
         refusal: Refusal,
+    },
+    /// A start that waited was withdrawn; nothing of it remains.
+    Withdrawn {
+        /// The task.
+        id: u64,
+    },
+    /// A start that waited has begun, because a process has exited that passes its slot on. The
+    /// `Exited` of that one follows, then the `Started` of the other.
+    Passed {
+        /// The task whose process has exited.
+        id: u64,
+        /// The task that has begun.
+        next: u64,
     },
     /// The first process has ended and what it left behind is gone.
     Exited {

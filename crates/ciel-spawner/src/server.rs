@@ -6,6 +6,7 @@
 //! Next: `ledger` for the decisions, `launch` for the start of a process.
 
 use std::collections::VecDeque;
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
@@ -24,8 +25,9 @@ use crate::protect::protect;
 use crate::signals::{self, Reaped};
 use crate::sweep;
 use crate::templates::{Forked, Templates};
+use crate::waiting::Waiting;
 use crate::wire::{Frame, Receiver};
-use crate::{Refusal, Report, Request, Start, Step};
+use crate::{Refusal, Report, Request, Start, Status, Step};
 
 /// Serves the socket that the process inherited as its standard input, as [`crate::Spawner`] passes
 /// it, until the engine ends or requests the end. The whole `main` of a spawner process: no other
@@ -61,6 +63,7 @@ struct Server {
     receiver: Receiver,
     base: Base,
     ledger: Ledger,
+    waiting: Waiting<Vec<OwnedFd>>,
     children: Children,
     launcher: Launcher,
     templates: Templates,
@@ -106,6 +109,7 @@ impl Server {
         let base = Base::new(greeting);
         Ok(Some(Server {
             ledger: Ledger::new(base.cookie.clone()),
+            waiting: Waiting::new(),
             base,
             socket,
             engine,
@@ -208,7 +212,7 @@ impl Server {
         self.ledger.settle(self.now_ms(), &mut actions);
         for action in actions {
             match action {
-                Action::Report(report) => self.reports.push(report),
+                Action::Report(report) => self.report_end(report),
                 // A child of ours that was not collected keeps its number, so this is the one.
                 Action::Kill(pid) => {
                     if signals::send(pid, libc::SIGKILL).is_err() {
@@ -224,7 +228,7 @@ impl Server {
             match self.receiver.receive::<Request>(self.socket.as_fd()) {
                 Ok(None) => break,
                 Ok(Some((Request::Shutdown, _))) => return Ok(Next::End),
-                Ok(Some((request, descriptors))) => self.obey(request, &descriptors),
+                Ok(Some((request, descriptors))) => self.obey(request, descriptors),
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     return Ok(Next::End);
                 }
@@ -234,13 +238,20 @@ impl Server {
         Ok(Next::Round)
     }
 
-    fn obey(&mut self, request: Request, descriptors: &[OwnedFd]) {
+    fn obey(&mut self, request: Request, descriptors: Vec<OwnedFd>) {
         match request {
-            Request::Start(start) => {
-                let id = start.id;
-                match self.start(&start, descriptors) {
-                    Ok(pid) => self.report_start(id, pid),
-                    Err(refusal) => self.reports.push(Report::Refused { id, refusal }),
+            Request::Start(start) if start.waits && !self.has(start.id) => {
+                self.waiting.push(*start, descriptors);
+            }
+            Request::Start(start) => self.start_now(&start, &descriptors),
+            Request::Withdraw { id } => {
+                if self.waiting.take(id).is_some() {
+                    self.reports.push(Report::Withdrawn { id });
+                }
+            }
+            Request::Begin { id } => {
+                if let Some((start, descriptors)) = self.waiting.take(id) {
+                    self.start_now(&start, &descriptors);
                 }
             }
             Request::Kill { id, signal, group } => self.kill(id, signal, group),
@@ -254,8 +265,66 @@ impl Server {
         }
     }
 
+    fn has(&self, id: u64) -> bool {
+        self.ledger.has(id) || self.waiting.has(id)
+    }
+
+    fn start_now(&mut self, start: &Start, descriptors: &[OwnedFd]) {
+        if let Some((id, pid)) = self.start_or_refuse(start, descriptors) {
+            self.report_start(id, pid);
+        }
+    }
+
+    /// The number of a task and of its process, if that runs.
+    fn start_or_refuse(&mut self, start: &Start, descriptors: &[OwnedFd]) -> Option<(u64, u32)> {
+        let id = start.id;
+        match self.start(start, descriptors) {
+            Ok(pid) => {
+                self.waiting.on_started(start);
+                Some((id, pid))
+            }
+            Err(refusal) => {
+                self.reports.push(Report::Refused { id, refusal });
+                None
+            }
+        }
+    }
+
+    /// A task has ended. If its slot is free for the first of those that wait, that one begins
+    /// before anything is reported.
+    fn report_end(&mut self, report: Report) {
+        let Report::Exited { id, exit, .. } = &report else {
+            return self.reports.push(report);
+        };
+        let (id, is_well) = (*id, exit.status == Status::Code(0));
+        let files = self.waiting.keep_slot(id).filter(|_| is_well);
+        let is_there = |file: &CString| rustix::fs::lstat(file).is_ok();
+        let next = match files.is_some_and(|files| files.iter().all(is_there)) {
+            true => self.start_next(),
+            false => None,
+        };
+        if let Some((next, _)) = next {
+            self.reports.push(Report::Passed { id, next });
+        }
+        self.reports.push(report);
+        if let Some((next, pid)) = next {
+            self.report_start(next, pid);
+        }
+    }
+
+    /// Starts the first of those that wait which can be started.
+    fn start_next(&mut self) -> Option<(u64, u32)> {
+        while let Some((start, descriptors)) = self.waiting.pop() {
+            let begun = self.start_or_refuse(&start, &descriptors);
+            if begun.is_some() {
+                return begun;
+            }
+        }
+        None
+    }
+
     fn start(&mut self, start: &Start, descriptors: &[OwnedFd]) -> Result<u32, Refusal> {
-        if self.ledger.has(start.id) {
+        if self.has(start.id) {
             return Err(plan::refusal(
                 Step::Request,
                 libc::EEXIST,
@@ -306,6 +375,7 @@ impl Server {
         let Some((pid, _)) = self.ledger.running(id) else {
             return;
         };
+        self.waiting.keep_slot(id);
         // It fails only for a number that is no signal or a process that may not be signalled.
         if group {
             let _ = signals::send_group(pid, signal);
@@ -323,6 +393,7 @@ impl Server {
         for adopted in self.ledger.adopted_by(id) {
             let _ = signals::send(adopted, libc::SIGKILL);
         }
+        self.waiting.keep_slot(id);
         self.ledger.on_tree_killed(id);
     }
 
@@ -401,7 +472,8 @@ fn fork(
 /// How many of the reports fit a datagram; at least one.
 fn batch(reports: &[Report]) -> usize {
     let bytes = |report: &Report| match report {
-        Report::Started { .. } => 16,
+        Report::Started { .. } | Report::Withdrawn { .. } => 16,
+        Report::Passed { .. } => 24,
         Report::Refused { refusal, .. } => 32 + refusal.subject.len(),
         Report::Exited { left, .. } => {
             64 + left

@@ -123,6 +123,7 @@ impl Site {
     fn on_withdrawn(&mut self, call: &mut Call<'_>, attempt: AttemptKey) {
         let task = attempt.task;
         call.effects.push(Effect::DropScript { task });
+        self.withdraw_process(call, attempt);
         self.return_begun(attempt);
         self.begun.retain(|_, child| *child != attempt);
         self.slots.remove(&attempt);
@@ -156,7 +157,14 @@ impl Site {
                 let begun = Box::new(Begun { assignment, ahead });
                 call.answer(attempt, Reply::Begin(begun));
             }
-            Slot::Process => call.effects.push(Effect::StartProcess(assignment)),
+            Slot::Process if slot.is_follower => {
+                self.note_process(call, &assignment);
+                call.effects.push(Effect::ProcessFollowed(assignment));
+            }
+            Slot::Process => {
+                self.note_process(call, &assignment);
+                call.effects.push(Effect::StartProcess(assignment));
+            }
             Slot::Worker(worker) => {
                 self.note_begin(call.now, worker);
                 call.begun.push((worker, Begun { assignment, ahead }));

@@ -43,10 +43,12 @@ impl Site {
         }
     }
 
-    /// Whether `next` is what the calling worker was to begin after its task. It has begun it.
+    /// Whether `next` is what the caller was to begin after its task. It has begun it.
     pub(super) fn take_follower(&mut self, call: &Call<'_>, next: AttemptKey) -> bool {
-        let Caller::Worker { worker, .. } = call.caller else {
-            return false;
+        let worker = match call.caller {
+            Caller::Worker { worker, .. } => worker,
+            Caller::Process { .. } => return self.take_process(next),
+            Caller::Nobody | Caller::Thread => return false,
         };
         let line = self.lines.get_mut(&worker);
         line.is_some_and(|line| line.starts.pop_front_if(|first| *first == next).is_some())
@@ -137,8 +139,11 @@ impl Site {
         &mut self,
         call: &mut Call<'_>,
         behind: AttemptKey,
-        starts: Vec<Ahead>,
+        mut starts: Vec<Ahead>,
     ) {
+        if self.send_processes(call, behind, &mut starts) {
+            return;
+        }
         let Some(Slot::Worker(worker)) = self.slot_of(behind) else {
             return;
         };

@@ -36,6 +36,7 @@ impl Site {
     /// has begun another one in it.
     pub(crate) fn on_turn_ended(&mut self, call: &mut Call<'_>, attempt: AttemptKey) {
         self.note_end(call);
+        self.note_process_end(call.now, attempt);
         match call.follower() {
             None => self.free_slot(call, attempt),
             Some(next) => self.follow(call, attempt, next),
@@ -46,9 +47,14 @@ impl Site {
     /// that is ready.
     fn follow(&mut self, call: &mut Call<'_>, attempt: AttemptKey, next: AttemptKey) {
         call.asks = Some(attempt);
+        let has_slot = self.slots.get(&next).is_some_and(|slot| slot.has_begun);
+        if has_slot && matches!(call.caller, Caller::Process { .. }) {
+            // It had that before it was known to have begun here.
+            return self.free_slot(call, attempt);
+        }
         let was_sent = self.take_follower(call, next) && !self.node.is_placed(next);
         let slot = self.slot_of(attempt);
-        let (Some(slot), Caller::Worker { .. }, true) = (slot, call.caller, was_sent) else {
+        let (Some(slot), true) = (slot, was_sent) else {
             return self.refuse_follower(call, attempt);
         };
         self.followers.insert(next, attempt);
@@ -129,7 +135,7 @@ impl Site {
     }
 
     pub(super) fn note_quiet(&self, call: &mut Call<'_>) {
-        if self.job_ended && self.slots.is_empty() {
+        if self.job_ended && self.is_quiet() {
             call.effects.push(Effect::Quiet);
         }
     }

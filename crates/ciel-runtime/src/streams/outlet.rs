@@ -168,6 +168,11 @@ impl Outlets {
         }
     }
 
+    /// The attempt whose outputs they are.
+    pub(crate) fn attempt(&self) -> AttemptKey {
+        self.attempt
+    }
+
     /// Makes the pipes that a process will write to in place of files.
     ///
     /// # Errors

@@ -205,6 +205,9 @@ impl Connection {
                 return self.pid = Some(pid);
             }
             Some(ProcessEvent::Stop | ProcessEvent::ReadOn | ProcessEvent::NoRoom(_)) => return,
+            // No worker waits for the end of another process.
+            Some(ProcessEvent::Report(Report::Passed { .. } | Report::Withdrawn { .. }))
+            | Some(ProcessEvent::Began | ProcessEvent::Followed(_)) => return,
             Some(ProcessEvent::Report(Report::Refused { refusal, .. })) => {
                 ProcessEnd::Refused(refusal)
             }

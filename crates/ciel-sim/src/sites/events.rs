@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use ciel_engine::{Begun, Caller, Effect, Event, Reply};
+use ciel_engine::{Begun, Caller, Effect, Event, Reply, passes_on};
 use ciel_graph::{self as graph, Ahead, Assignment, Continuation};
 use ciel_model::{Failure, FailureKind, Label, Name};
 use ciel_node::{AttemptKey, Slot, WorkerKey};
@@ -32,7 +32,20 @@ impl Machine {
                     attempt.task != task || process.mood != Mood::Preempted
                 });
             }
-            Effect::StartProcess(assignment) => self.begin(common, *assignment, Slot::Process),
+            Effect::StartProcess(assignment) => {
+                self.line.take(attempt_of(&assignment));
+                self.begin(common, *assignment, Slot::Process);
+            }
+            Effect::SendProcess(assignment) => self.line.push(*assignment),
+            Effect::WithdrawProcess(attempt) => {
+                self.schedule_soon(common, Local::Withdrawn(attempt));
+            }
+            Effect::ProcessFollowed(assignment) => {
+                let sent = self.line.confirm(&assignment);
+                assert_sent(&sent, &assignment);
+                common.met.passed_on += 1;
+                self.begin(common, *assignment, Slot::Process);
+            }
             Effect::StartInWorker { worker, begun } => self.begin_in_worker(common, worker, *begun),
             Effect::StopProcess(attempt) | Effect::StopInWorker { attempt, .. } => {
                 self.stop(common, attempt)
@@ -83,11 +96,17 @@ impl Machine {
                 }
             }
             Reply::FollowerStopped => {
-                let (worker, _) = self
-                    .followers
-                    .remove(&attempt)
-                    .expect("a worker has gone on");
-                self.leave(common, attempt, Slot::Worker(worker));
+                let slot = match self.followers.remove(&attempt) {
+                    Some((worker, _)) => Slot::Worker(worker),
+                    None => Slot::Process,
+                };
+                let is_process = slot == Slot::Process;
+                assert_eq!(
+                    self.line.stop(attempt),
+                    is_process,
+                    "{attempt:?} is followed"
+                );
+                self.leave(common, attempt, slot);
             }
             Reply::Recalled(known) => {
                 let process = self.processes.get_mut(&attempt).expect("it asked");
@@ -118,6 +137,7 @@ impl Machine {
         let strand = assignment.strand;
         let files = taken(&assignment.entry);
         let live = self.parked.remove(&assignment.task);
+        let passes_on = slot == Slot::Process && passes_on(&assignment);
         let (script, beginning) = enter(assignment, live, &common.saved);
         let checkpoint = Beginning::Restore { checkpoint: true };
         common.met.restored += u64::from(beginning == checkpoint);
@@ -130,6 +150,7 @@ impl Machine {
         let process = Process {
             strand,
             script,
+            passes_on,
             slot,
             mood,
             continuation: Continuation::Live,

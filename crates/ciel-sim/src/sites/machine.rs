@@ -17,6 +17,7 @@ use super::network::{TIMING, Way};
 use super::{Common, Happening, Local};
 use crate::begun::spawns_begun;
 use crate::entry::{CHECKPOINT, end_of, may_compact};
+use crate::line::{Line, exits_well};
 use crate::program::Kind;
 use crate::script::{Move, Script};
 use crate::setup::{capacity_of, ready};
@@ -41,6 +42,8 @@ pub(super) struct Machine {
     pub(super) workers: BTreeMap<WorkerKey, VecDeque<Ahead>>,
     /// What workers have begun by themselves, behind which attempt, before the home has replied.
     pub(super) followers: BTreeMap<AttemptKey, (WorkerKey, Ahead)>,
+    /// Starts of processes that wait until another one has ended.
+    pub(super) line: Line,
     /// Files of which each worker keeps something, the oldest first.
     pub(super) caches: BTreeMap<WorkerKey, Vec<Name>>,
     ticks_at: Option<u64>,
@@ -60,6 +63,7 @@ impl Machine {
             parked: BTreeMap::new(),
             workers: BTreeMap::new(),
             followers: BTreeMap::new(),
+            line: Line::default(),
             caches: BTreeMap::new(),
             ticks_at: None,
         };
@@ -99,6 +103,7 @@ impl Machine {
             Local::Act(attempt) => self.act(common, attempt),
             Local::Dead(attempt) => self.end_stopped(common, attempt),
             Local::Hello(worker) => self.say_hello(common, worker),
+            Local::Withdrawn(attempt) => self.give_back_process(common, attempt),
             Local::Tick => self.tick(common),
         }
         self.site.check_all();
@@ -345,8 +350,36 @@ impl Machine {
         if let Slot::Worker(worker) = process.slot {
             return self.end_in_worker(common, worker, attempt, event);
         }
+        let goes_on = process.passes_on && exits_well(&event) && !common.random.one_in(8);
+        let follows = goes_on.then(|| self.line.follow(attempt)).flatten();
         let end = Some(event);
+        if let Some(follows) = follows {
+            return self.end_as_process(common, attempt, end, follows);
+        }
         self.submit(common, Event::TurnEnded { attempt, end });
+    }
+
+    /// A process has ended and another one has begun there; the home replies later whether that may
+    /// run on.
+    fn end_as_process(
+        &mut self,
+        common: &mut Common<'_>,
+        attempt: AttemptKey,
+        end: Option<graph::Event>,
+        follows: AttemptKey,
+    ) {
+        let caller = Caller::Process { follows };
+        let reply = self.ask(common, Event::TurnEnded { attempt, end }, caller);
+        if reply != Reply::Nothing {
+            self.take_reply(common, attempt, reply);
+        }
+    }
+
+    /// What was withdrawn is returned, if it has not begun.
+    fn give_back_process(&mut self, common: &mut Common<'_>, attempt: AttemptKey) {
+        if self.line.take(attempt) {
+            self.submit(common, Event::ProcessReturned { attempt });
+        }
     }
 
     fn say_hello(&mut self, common: &mut Common<'_>, worker: WorkerKey) {

@@ -128,6 +128,11 @@ impl Run {
         }
     }
 
+    /// The reports that have come and were not waited for.
+    pub fn reports(&self) -> &[Report] {
+        &self.reports
+    }
+
     fn wait(&self, end: Instant) {
         self.spawner.flush().unwrap();
         let mut events = PollFlags::IN;

@@ -34,6 +34,7 @@ pub fn of_event(event: &Event) -> Option<String> {
         | Event::ChildrenAwaited { .. }
         | Event::StoreShrank { .. }
         | Event::StoreFreed
+        | Event::ProcessReturned { .. }
         | Event::Ticked => return None,
     };
     Some(match told {

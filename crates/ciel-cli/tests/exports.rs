@@ -7,12 +7,7 @@ mod support;
 
 use std::os::unix::fs::MetadataExt;
 
-use support::{Ended, Place, done, held, shell, task};
-
-fn expect_well(ended: &Ended, stdout: &str) {
-    let found = (ended.code, ended.stdout.as_str());
-    assert_eq!(found, (Some(0), stdout), "{}", ended.stderr);
-}
+use support::{Place, done, expect_well, held, shell, task};
 
 #[test]
 fn command_that_waits_for_an_export_reads_the_file() {

@@ -8,7 +8,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use support::{
-    Ended, Live, Place, appended, done, held, kill, parent_of, release, shell, task, until,
+    Live, Place, appended, done, expect_well, held, kill, parent_of, release, shell, task, until,
     until_true,
 };
 
@@ -34,15 +34,6 @@ fn task_of(place: &Place, live: &Live) -> u32 {
     until("a task's process", || {
         place.processes().into_iter().find(is_child)
     })
-}
-
-fn expect_well(ended: &Ended, stdout: &str) {
-    assert_eq!(
-        (ended.code, ended.stdout.as_str()),
-        (Some(0), stdout),
-        "{}",
-        ended.stderr
-    );
 }
 
 #[test]

@@ -5,16 +5,7 @@
 
 mod support;
 
-use support::{Ended, Place, appended, held, kill, shell, shell_printing, until_true};
-
-fn expect_well(ended: &Ended, stdout: &str) {
-    assert_eq!(
-        (ended.code, ended.stdout.as_str()),
-        (Some(0), stdout),
-        "{}",
-        ended.stderr
-    );
-}
+use support::{Place, appended, expect_well, held, kill, shell, shell_printing, until_true};
 
 /// A script that spawns `count` commands, of which each is given its number as `$i`, and then waits
 /// for all of them.

@@ -11,8 +11,9 @@ use ciel_engine::Event;
 use crate::engine::Engine;
 use crate::looks::Removals;
 
-/// After that time one looks once more: the system tells that a file is closed just before it is.
-const CLOSING: Duration = Duration::from_millis(100);
+/// Further looks, after a millisecond and then after twice as long each: the system tells
+/// that a file is closed just before it is, and whoever closes it may wait for a core in between.
+const CLOSING_LOOKS: u32 = 10;
 
 /// Has objects take at most so many bytes of memory, beside all that happens meanwhile.
 pub(crate) fn shrink(engine: &Arc<Engine>, bytes: u64) {
@@ -32,10 +33,13 @@ pub(crate) fn settle(engine: &Engine) {
 
 /// The same each time that something is told to be closed.
 pub(crate) async fn settle_when_told(engine: Arc<Engine>, mut closed: Removals) {
+    let mut looks = CLOSING_LOOKS;
     loop {
-        closed.next().await;
-        settle(&engine);
-        tokio::time::sleep(CLOSING).await;
+        let pause = Duration::from_millis(1 << looks);
+        tokio::select! {
+            () = closed.next() => looks = 0,
+            () = tokio::time::sleep(pause), if looks < CLOSING_LOOKS => looks += 1,
+        }
         settle(&engine);
     }
 }

@@ -143,3 +143,9 @@ impl Drop for Live {
         }
     }
 }
+
+/// A run ended well and printed this.
+pub fn expect_well(ended: &Ended, stdout: &str) {
+    let found = (ended.code, ended.stdout.as_str());
+    assert_eq!(found, (Some(0), stdout), "{}", ended.stderr);
+}

@@ -21,7 +21,7 @@ mod words;
 
 pub use disk::{DISK_KIB, SmallDisk};
 pub use gate::Gate;
-pub use live::{Ended, Live};
+pub use live::{Ended, Live, expect_well};
 pub use marks::{command_of, kill, marked, parent_of, peak_kib, waits};
 pub use trees::Tree;
 pub use words::{appended, done, held, shell, shell_printing, task};

@@ -288,14 +288,8 @@ impl Connection {
         released: Vec<u32>,
     ) -> PyResult<()> {
         let id = self.id_of(py, definition)?;
-        let task = messages::descriptor(
-            id,
-            payload,
-            &inputs,
-            modes.as_deref(),
-            weights.as_deref(),
-            line,
-        )?;
+        let inputs = (&inputs[..], modes.as_deref(), weights.as_deref());
+        let task = messages::descriptor(id, payload, inputs, line)?;
         self.say(py, tag, messages::spawn(task, action, handle, released))
     }
 
@@ -319,14 +313,8 @@ impl Connection {
         audit: Option<AuditFields<'_>>,
     ) -> PyResult<()> {
         let id = self.id_of(py, definition)?;
-        let task = messages::descriptor(
-            id,
-            payload,
-            &inputs,
-            modes.as_deref(),
-            weights.as_deref(),
-            line,
-        )?;
+        let inputs = (&inputs[..], modes.as_deref(), weights.as_deref());
+        let task = messages::descriptor(id, payload, inputs, line)?;
         let task = Some(task);
         let audit = audit.map(messages::audit);
         let tail = wire::TailSpawn { task, after, audit };

@@ -22,9 +22,7 @@ pub type OutputFields<'py> = (u32, Bound<'py, PyBytes>, String, Vec<u32>);
 pub fn descriptor(
     definition: u32,
     payload: &[u8],
-    handles: &[u32],
-    modes: Option<&[u64]>,
-    weights: Option<&[u32]>,
+    (handles, modes, weights): (&[u32], Option<&[u64]>, Option<&[u32]>),
     line: u32,
 ) -> PyResult<Descriptor> {
     Ok(Descriptor {

@@ -2,10 +2,22 @@
 
 use std::fs;
 
-use crate::support::{Place, SmallDisk, skipped};
+use crate::support::{Gate, Live, Place, SmallDisk, skipped, until_true};
 use crate::{expect_told, expect_well, held_append};
 
 const TWO_LINES: &str = "append(\"log\", \"one\\n\"); append(\"./log\", 2, \"\\n\"); return 0;";
+
+/// A run that has opened `log` and appends to it once more when the gate opens.
+fn held_run(place: &Place) -> (Gate, Live) {
+    let gate = place.gate("gate");
+    let script = format!(
+        "append(\"log\", \"mine\\n\"); print(\"open\"); return len(text({}));",
+        held_append("gate", "more")
+    );
+    let live = place.start_script(&[], &script);
+    assert_eq!(live.line(), "open");
+    (gate, live)
+}
 
 #[test]
 fn absent_empty_and_begun_files_end_with_the_same_bytes() {
@@ -60,13 +72,7 @@ fn overwritten_file_holds_the_old_bytes_until_the_end_also_over_a_kill() {
 #[test]
 fn file_that_another_run_writes_is_refused() {
     let place = Place::new();
-    let gate = place.gate("gate");
-    let script = format!(
-        "append(\"log\", \"mine\\n\"); print(\"open\"); return len(text({}));",
-        held_append("gate", "more")
-    );
-    let first = place.start_script(&[], &script);
-    assert_eq!(first.line(), "open");
+    let (gate, first) = held_run(&place);
     place.file("other.sw", TWO_LINES);
     let ended = place.start(&["run", "other.sw"]).end();
     expect_told(&ended, &["/log is being written by another run"]);
@@ -78,14 +84,8 @@ fn file_that_another_run_writes_is_refused() {
 #[test]
 fn file_that_is_changed_from_outside_is_named_and_left_alone() {
     let place = Place::new();
-    let gate = place.gate("gate");
-    let script = format!(
-        "append(\"log\", \"mine\\n\"); print(\"open\"); return len(text({}));",
-        held_append("gate", "more")
-    );
-    let live = place.start_script(&[], &script);
-    assert_eq!(live.line(), "open");
-    crate::support::until_true("the first line is there", || place.read("log") == "mine\n");
+    let (gate, live) = held_run(&place);
+    until_true("the first line is there", || place.read("log") == "mine\n");
     place.file("log", "theirs");
     gate.release(1);
     let words = ["/log was changed from outside", "left 5 bytes", "it has 6"];
@@ -98,14 +98,8 @@ fn file_that_is_changed_from_outside_is_named_and_left_alone() {
 #[test]
 fn removed_file_ends_the_run_which_writes_all_of_it_when_it_is_resumed() {
     let place = Place::new();
-    let gate = place.gate("gate");
-    let script = format!(
-        "append(\"log\", \"mine\\n\"); print(\"open\"); return len(text({}));",
-        held_append("gate", "more")
-    );
-    let live = place.start_script(&[], &script);
-    assert_eq!(live.line(), "open");
-    crate::support::until_true("the first line is there", || place.read("log") == "mine\n");
+    let (gate, live) = held_run(&place);
+    until_true("the first line is there", || place.read("log") == "mine\n");
     fs::remove_file(place.path("log")).unwrap();
     gate.release(1);
     let words = ["/log was removed while the run wrote to it", "ciel resume"];

@@ -1,10 +1,11 @@
-//! What failed tasks have written of streams that the program had begun to read.
+//! What failed tasks have written of streams before they failed.
 //!
-//! The program has read it, so a replay of the program reads it again. There is a file for each
-//! such stream, whose name says how its bytes are read. It does not know who reads. Read next:
-//! `scratch`, where the files come from.
+//! Who reads such a stream has that before the failure, and a replay has it again. There is a file
+//! for each such stream, whose name says how its bytes are read. It does not know who reads. Read
+//! next: `scratch`, where the files come from.
 
-use std::fs::File;
+use std::collections::BTreeMap;
+use std::fs::{DirEntry, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,26 @@ const FOLDER: &str = "partial";
 #[derive(Debug)]
 pub struct PartialStreams {
     folder: PathBuf,
-    bytes: Mutex<u64>,
+    parts: Mutex<BTreeMap<u128, Part>>,
+}
+
+/// What there is of one stream.
+#[derive(Debug)]
+struct Part {
+    /// How its bytes are read.
+    form: String,
+    bytes: u64,
+}
+
+impl Part {
+    /// A file in the folder, and of which stream it is.
+    fn of(entry: &DirEntry) -> Option<(u128, Part)> {
+        let name = entry.file_name();
+        let (stream, form) = name.to_str()?.split_once('.')?;
+        let stream = u128::from_str_radix(stream, 16).ok()?;
+        let (form, bytes) = (form.to_string(), entry.metadata().ok()?.len());
+        Some((stream, Part { form, bytes }))
+    }
 }
 
 impl PartialStreams {
@@ -24,37 +44,47 @@ impl PartialStreams {
     pub fn of(run: &Path) -> PartialStreams {
         let folder = run.join(FOLDER);
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-        let lengths = entries.filter_map(|entry| Some(entry.metadata().ok()?.len()));
-        let bytes = Mutex::new(lengths.sum());
-        PartialStreams { folder, bytes }
+        let parts = entries.filter_map(|entry| Part::of(&entry)).collect();
+        PartialStreams {
+            folder,
+            parts: Mutex::new(parts),
+        }
     }
 
     /// Bytes of all of them, which are on the disk.
     pub fn bytes(&self) -> u64 {
-        *self.counted()
+        self.parts().values().map(|part| part.bytes).sum()
     }
 
-    fn counted(&self) -> MutexGuard<'_, u64> {
-        self.bytes.lock().expect("nobody panics with the number")
+    fn parts(&self) -> MutexGuard<'_, BTreeMap<u128, Part>> {
+        self.parts.lock().expect("nobody panics with the table")
     }
 
-    /// Takes a file that a failed attempt has written, unless an earlier one had written more.
+    fn path(&self, stream: u128, form: &str) -> PathBuf {
+        self.folder.join(format!("{stream:032x}.{form}"))
+    }
+
+    /// Takes a file that a failed attempt has written, unless it is empty or an earlier one had
+    /// written more.
     ///
     /// # Errors
     /// As the system says.
     pub fn keep(&self, stream: u128, form: &str, written: &Path) -> io::Result<()> {
-        let place = self.folder.join(format!("{stream:032x}.{form}"));
-        let length = written.metadata()?.len();
-        let mut bytes = self.counted();
-        let before = place.metadata().ok().map(|found| found.len());
-        if before.is_some_and(|before| before >= length) {
+        let bytes = written.metadata()?.len();
+        let mut parts = self.parts();
+        let before = parts.get(&stream);
+        if bytes <= before.map_or(0, |before| before.bytes) {
             return Ok(());
         }
         match std::fs::DirBuilder::new().mode(0o700).create(&self.folder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => std::fs::rename(written, place)?,
+            _ => std::fs::rename(written, self.path(stream, form))?,
         }
-        *bytes += length - before.unwrap_or_default();
+        if let Some(before) = before.filter(|before| before.form != form) {
+            let _ = std::fs::remove_file(self.path(stream, &before.form));
+        }
+        let form = form.to_string();
+        parts.insert(stream, Part { form, bytes });
         Ok(())
     }
 
@@ -63,26 +93,27 @@ impl PartialStreams {
     /// # Errors
     /// As the system says.
     pub fn open(&self, stream: u128) -> io::Result<Option<(File, String)>> {
-        let entries = match std::fs::read_dir(&self.folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            entries => entries?,
+        let parts = self.parts();
+        let Some(Part { form, .. }) = parts.get(&stream) else {
+            return Ok(None);
         };
-        let prefix = format!("{stream:032x}.");
-        for entry in entries {
-            let entry = entry?;
-            let name = entry.file_name();
-            if let Some(form) = name.to_str().and_then(|name| name.strip_prefix(&prefix)) {
-                return Ok(Some((File::open(entry.path())?, form.to_string())));
-            }
+        let file = File::open(self.path(stream, form))?;
+        Ok(Some((file, form.clone())))
+    }
+
+    /// A later attempt has ended well: nothing was written before a failure.
+    pub fn forget(&self, stream: u128) {
+        if let Some(part) = self.parts().remove(&stream) {
+            // What cannot be removed now goes with the folder of the run.
+            let _ = std::fs::remove_file(self.path(stream, &part.form));
         }
-        Ok(None)
     }
 
     /// Removes all of them: the run has ended.
     pub fn remove(&self) {
         // What cannot be removed now goes with the folder of the run.
         let _ = std::fs::remove_dir_all(&self.folder);
-        *self.counted() = 0;
+        self.parts().clear();
     }
 }
 
@@ -117,6 +148,11 @@ mod tests {
         file.read_to_string(&mut found).unwrap();
         assert_eq!((&*found, &*form), ("abcd", "frames"));
         assert!(partial.open(8).unwrap().is_none());
+        for stream in [8, 9] {
+            partial.forget(stream);
+        }
+        assert!(partial.open(9).unwrap().is_none());
+        assert_eq!(partial.bytes(), 4);
         partial.remove();
         assert!(partial.open(7).unwrap().is_none());
         assert_eq!(partial.bytes(), 0);

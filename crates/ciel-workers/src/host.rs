@@ -253,7 +253,7 @@ pub trait Host {
     ) -> Failed<PathBuf>;
 
     /// As [`show_stream`](Self::show_stream), of an object whose task has failed: what that had
-    /// written, if a replay may have to read it again.
+    /// written before.
     ///
     /// # Errors
     /// The store's.

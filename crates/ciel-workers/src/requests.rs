@@ -221,7 +221,7 @@ fn open_reference(
 }
 
 /// What is resolved is given; of anything else, what is written of it, and of what has failed, what
-/// was written, if a replay may read that. A task that takes a core is to wait: who writes may need
+/// was written before that. A task that takes a core is to wait: who writes may need
 /// it.
 fn open_as_stream(
     turn: &mut Turn<'_>,

@@ -295,14 +295,13 @@ class EngineStrand(_native.Counted, Strand):
         raise error_of(known.failure)
 
     def source(self, future: Future[Any]) -> Source:
-        """As `result`, but what is in a file stays there; a root reads while it is written."""
-        if not self.looks_on(future):
-            return self.source_of(self.settled(future))
-        answer = self.open_stream(future)
-        if type(answer) is Pending:  # this strand has the slot of who would write
-            return self.source_of(self.settled(future))
+        """As `result`, but what is in a file stays there; a root reads while it is written.
+
+        What a failed task has written is read before its failure is raised.
+        """
+        answer = self._opened(future)
         if type(answer) is not Incoming:
-            assert not isinstance(answer, (Opened, Observed)), f"{future!r} is {answer!r}"
+            assert not isinstance(answer, (Opened, Observed, Pending)), f"{future!r} is {answer!r}"
             return self.source_of(answer)
         blocks = Blocks(answer.path, self.say_all, lambda given: self._rest_of(future, given))
         form = blocks.form()
@@ -311,9 +310,23 @@ class EngineStrand(_native.Counted, Strand):
         blocks.close()
         return self.source_of(self.settled(future))
 
+    def _opened(self, future: Future[Any]) -> Result | Known:
+        """The stream of a future, or what is known of it when it is resolved."""
+        answer = self.open_stream(future) if self.looks_on(future) else None
+        if answer is not None and type(answer) is not Pending:
+            return answer
+        known = self.settled(future)  # this strand may have the slot of who would write
+        if type(known) is Failed and self.may_open(future):
+            return self.open_stream(future)
+        return known
+
     def looks_on(self, future: Future[Any]) -> bool:
         """Whether this strand reads what is written of a future meanwhile: it has no slot."""
         return False
+
+    def may_open(self, future: Future[Any]) -> bool:
+        """Whether the engine can be asked for the stream of a future here."""
+        return True
 
     def open_stream(self, future: Future[Any]) -> Result:
         """Requests what is there of a future, or comes of it."""

@@ -111,9 +111,19 @@ class _Gathered(io.RawIOBase):
         return len(self.data)
 
 
-def written(name: str, call: Callable[[], Any]) -> bytes:
-    """What a function of that name writes to its output, in memory."""
+def written(
+    name: str, call: Callable[[], Any], failed: Callable[[bytes], object] | None = None
+) -> bytes:
+    """What a function of that name writes to its output, in memory.
+
+    `failed` is told what an exception leaves of it.
+    """
     gathered = _Gathered()
-    with writing_to(io.BufferedWriter(gathered, BUFFER_BYTES)):
-        check_written(call(), name)
+    try:
+        with writing_to(io.BufferedWriter(gathered, BUFFER_BYTES)):
+            check_written(call(), name)
+    except BaseException:
+        if failed is not None:
+            failed(bytes(gathered.data))
+        raise
     return bytes(gathered.data)

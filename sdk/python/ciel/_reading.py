@@ -59,6 +59,27 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
         yield from file
 
 
+class FailedBytes(io.RawIOBase):
+    """What a failed task has written of a stream: its exception is raised behind that."""
+
+    def __init__(self, data: bytes, error: BaseException) -> None:
+        """Has the bytes in memory."""
+        super().__init__()
+        self._data = io.BytesIO(data)
+        self._error = error
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Raises the exception behind the last byte."""
+        count = self._data.readinto(buffer)
+        if not count:
+            raise self._error
+        return count
+
+
 class Reading(Generic[T_co]):
     """The pieces of a stream, in order and once.
 

@@ -10,10 +10,10 @@ socket. Read next: `_task_strand.py` for what a strand does, `_scheduler.py`, `t
 
 from __future__ import annotations
 
-import itertools
+import io
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from greenlet import greenlet
@@ -23,7 +23,8 @@ from ciel._call import JOINED, MANY, YIELDS, Call, is_written
 from ciel._code import current_identity
 from ciel._errors import CielError, Refused, WaitError, error_of, failure_of
 from ciel._faults import explained
-from ciel._freeze import Snapshot, values_in
+from ciel._frames import FORM
+from ciel._freeze import Snapshot, values_from, values_in
 from ciel._future import Future
 from ciel._native import Failure
 from ciel._options import Options
@@ -31,6 +32,7 @@ from ciel._output import written
 from ciel._payload import Copy
 from ciel._process_state import ProcessState
 from ciel._random import SEED, tell_seed
+from ciel._reading import FailedBytes, Source
 from ciel._root import as_plain
 from ciel._scheduler import Scheduler
 from ciel._strand import check_may_wait, here
@@ -49,10 +51,10 @@ class Box:
     """What is behind a future of the serial program: a snapshot or a failure, once it is resolved.
 
     `asked` is set when it is read; `start` runs a lazy task; `frames` is whether the snapshot is of
-    the bytes of a stream of values.
+    the bytes of a stream of values. `streamed` is what a failed task had written of its stream.
     """
 
-    __slots__ = ("snapshot", "failure", "asked", "start", "frames")
+    __slots__ = ("snapshot", "failure", "asked", "start", "frames", "streamed")
 
     def __init__(self) -> None:
         """Unresolved until the task has run."""
@@ -60,7 +62,12 @@ class Box:
         self.failure: Failure | None = None
         self.asked = False
         self.frames = False
+        self.streamed = b""
         self.start: Callable[[], None] | None = None
+
+    def note_streamed(self, data: bytes) -> None:
+        """The task has failed when it had written that of its stream."""
+        self.streamed = data
 
     @property
     def is_resolved(self) -> bool:
@@ -192,18 +199,22 @@ class SerialStrand(TaskStrand):
         self.many = self.gives & MANY != 0
         try:
             args, kwargs = copy.arguments(self.argument, self._mine)
-            self._settle(boxes, self._run(call, args, kwargs))
+            self._settle(boxes, self._run(call, args, kwargs, boxes[0]))
         except ArgumentFailed as error:
             self._fail(boxes, error.failure)
         except BaseException as error:  # any exception of a task is its failure
             self._fail(boxes, failure_of(error, self.label, self.call_text, self.label))
         self.ended = True
 
-    def _run(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _run(
+        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], output: Box
+    ) -> Any:
         function = current_identity(call.task).renewed(call.task.function)
         if is_written(function, self.gives):
             return written(
-                function.__qualname__, lambda: self.run_call(call.label, function, args, kwargs)
+                function.__qualname__,
+                lambda: self.run_call(call.label, function, args, kwargs),
+                output.note_streamed,
             )
         return self.run_call(call.label, function, args, kwargs)
 
@@ -219,9 +230,8 @@ class SerialStrand(TaskStrand):
 
     def _settle(self, boxes: list[Box], value: Any) -> None:
         if self.gives & YIELDS and not isinstance(value, bytes):
-            joined = self.gives & JOINED != 0
-            value = b"".join(itertools.chain.from_iterable(encoded(value, joined)))
-            boxes[0].frames = not joined
+            boxes[0].frames = not self.gives & JOINED
+            value = _streamed(value, boxes[0])
         outputs = outputs_of(value, len(boxes) if self.many else None)
         snapshots = [_snapshot(what, part) for what, part in outputs]
         for box, snapshot in zip(boxes, snapshots, strict=True):
@@ -245,6 +255,15 @@ class SerialStrand(TaskStrand):
         if box.failure is not None:
             raise error_of(box.failure)
         return self._read(box)
+
+    def source(self, future: Future[Any]) -> Source:
+        """As `result`; what a failed task has written is read before its exception is raised."""
+        box = self._awaited(future)
+        if not box.streamed:
+            return Source.of_value(self.result(future))
+        assert box.failure is not None, "it is the part of a task that failed"
+        file = io.BufferedReader(FailedBytes(box.streamed, error_of(box.failure)))
+        return Source(FORM, file, None, values_from) if box.frames else Source("bytes", file)
 
     def _awaited(self, future: Future[Any]) -> Box:
         """What is behind a future of this strand; waits where other strands would have to."""
@@ -326,6 +345,19 @@ class SerialStrand(TaskStrand):
             f"tasks of the executor {executor!r} need the engine",
             hint="run the program with `ciel run job.py`",
         )
+
+
+def _streamed(pieces: Generator[Any, Any, Any], box: Box) -> bytes:
+    """The bytes of what a generator yields; those before an exception are left in its box."""
+    data = bytearray()
+    try:
+        for parts in encoded(pieces, not box.frames):
+            for part in parts:
+                data += part
+    except BaseException:
+        box.note_streamed(bytes(data))
+        raise
+    return bytes(data)
 
 
 def _snapshot(what: str, value: Any) -> Snapshot:

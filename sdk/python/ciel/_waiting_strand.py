@@ -164,7 +164,12 @@ class WaitingStrand(EngineStrand, TaskStrand):
         if self.is_task or here.strand is not self or not (known is None or type(known) is Failed):
             return False
         self._check_may_wait()
-        return future._child is None and future._strand is self
+        return self.may_open(future)
+
+    def may_open(self, future: Future[Any]) -> bool:
+        """Where it has its turn, of a child that is known to the engine."""
+        is_known = future._child is None and future._strand is self
+        return is_known and here.strand is self
 
     def _wait_one(self, future: Future[Any]) -> Known:
         known: Known | None = future._known

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import ciel
+import ciel.testing
 import jobs
 import pytest
 
@@ -204,6 +206,124 @@ def test_main_has_all_that_was_written_before_a_failure(tmp_path: Path) -> None:
     *values, line, status = run(tmp_path, FAILS, "3")
     assert values == ["0", "1", "2", "failed 3"]
     assert (line, status) == ("b'said\\n'", "with exit status 3")
+
+
+FAILED_BY_THEN = """
+@ciel.task
+def fails(count: int) -> Iterator[int]:
+    for n in range(count):
+        yield [n, "x" * n]
+    raise ValueError(count)
+
+
+@ciel.task(stream=ciel.stream(single_consumer=True))
+def fails_once(count: int) -> Iterator[int]:
+    yield from range(count)
+    raise ValueError(count)
+
+
+@ciel.task(joined=True)
+def lines(count: int) -> Iterator[bytes]:
+    for n in range(count):
+        yield b"%d\\n" % n
+    raise ValueError(count)
+
+
+@ciel.task(writes=True)
+def writes(count: int) -> None:
+    for n in range(count):
+        ciel.output().write(b"%d\\n" % n)
+    ciel.output().flush()
+    raise ValueError(count)
+
+
+@ciel.task(retries=1)
+def tries(count: int) -> Iterator[int]:
+    yield from range(count)
+    raise ValueError(count)
+
+
+def read(made):
+    found = []
+    try:
+        for piece in made.stream():
+            found.append(piece)
+    except (ciel.CommandError, ValueError) as error:
+        found.append(type(error).__name__)
+    return found
+
+
+@ciel.task
+def reads_within():
+    return read(fails.spawn(2)), read(lines.spawn(2))
+
+
+def main():
+    for task in fails, fails_once, lines, writes, tries, fails.options(lazy=True):
+        made = task.spawn(3)
+        print(read(made), read(made))
+    print(read(fails.spawn(0)), len(read(fails.spawn(3000))))
+    made = fails.spawn(2)
+    try:
+        made.result()
+    except ValueError:
+        print(read(made))
+    with lines.spawn(2).open() as file:
+        print(file.read(1), file.readline(), file.readline())
+        try:
+            file.read(1)
+        except ValueError as error:
+            print("failed", error)
+    print(reads_within(), reads_within.spawn().result())
+"""
+
+VALUES_FIRST = [
+    "[[0, ''], [1, 'x'], [2, 'xx'], 'ValueError'] [[0, ''], [1, 'x'], [2, 'xx'], 'ValueError']",
+    "[0, 1, 2, 'ValueError'] [0, 1, 2, 'ValueError']",
+    *["[b'0\\n', b'1\\n', b'2\\n', 'ValueError'] [b'0\\n', b'1\\n', b'2\\n', 'ValueError']"] * 2,
+    "[0, 1, 2, 'ValueError'] [0, 1, 2, 'ValueError']",
+    "[[0, ''], [1, 'x'], [2, 'xx'], 'ValueError'] [[0, ''], [1, 'x'], [2, 'xx'], 'ValueError']",
+    "['ValueError'] 3001",
+    "[[0, ''], [1, 'x'], 'ValueError']",
+    "b'0' b'\\n' b'1\\n'",
+    "failed 2",
+    " ".join(["([[0, ''], [1, 'x'], 'ValueError'], [b'0\\n', b'1\\n', 'ValueError'])"] * 2),
+]
+
+
+@pytest.mark.parametrize("option", ["-j1", "-j2", "--serial"])
+def test_values_before_a_failure_are_read_in_every_mode(tmp_path: Path, option: str) -> None:
+    """A generator that is read lazily gives its values, then its exception. Only a program that
+    read meanwhile had them: with one slot, in a task, or behind the failure it had none.
+    """
+    assert run(tmp_path, FAILED_BY_THEN, option=option) == VALUES_FIRST
+
+
+@pytest.mark.parametrize("option", ["-j1", "-j2"])
+def test_lines_before_the_failure_of_a_command_are_read_in_every_mode(
+    tmp_path: Path, option: str
+) -> None:
+    main = """
+def main():
+    made = ciel.sh("echo said; exit 3", stdout=ciel.stream)
+    for _ in range(2):
+        try:
+            for line in made.stream():
+                print(line)
+        except ciel.CommandError:
+            print("failed")
+"""
+    assert run(tmp_path, main, option=option) == ["b'said\\n'", "failed"] * 2
+
+
+def test_values_before_a_failure_are_read_in_the_serial_program_of_tests(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names: dict[str, Any] = {"__name__": "read_serially"}
+    exec(compile(TASKS + FAILED_BY_THEN, str(tmp_path / "job.py"), "exec"), names)
+    with ciel.testing.serial():
+        names["main"]()
+    assert capsys.readouterr().out.splitlines() == VALUES_FIRST
 
 
 DIES = """

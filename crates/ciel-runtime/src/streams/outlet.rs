@@ -129,11 +129,19 @@ struct Outlet {
 }
 
 impl Outlet {
-    /// Its task has failed. What somebody has looked at meanwhile stays, for a replay of that.
+    /// Its process was lost, or was told to end. What somebody has looked at meanwhile stays, for a
+    /// replay of that.
+    fn keep_looked_at(&self, engine: &Engine) {
+        let was_looked_at = engine.lock().streams.was_looked_at(&self.name);
+        if was_looked_at {
+            self.keep_partial(engine);
+        }
+    }
+
+    /// Its task has failed. What it had written stays: it precedes the failure.
     fn keep_partial(&self, engine: &Engine) {
         let core = engine.lock();
         let source = core.streams.get(&self.name);
-        let source = source.filter(|_| core.streams.was_looked_at(&self.name));
         let Some(form) = source.map(|source| source.form.clone()) else {
             return;
         };
@@ -288,8 +296,9 @@ impl Outlets {
             // It takes the word before it ends.
             let _ = ended.send(is_well);
             let flow = carrying.await.expect("copying does not panic");
-            if !is_well {
-                outlet.keep_partial(&self.engine);
+            match is_well {
+                true => self.engine.folder.partial().forget(outlet.name.0),
+                false => outlet.keep_partial(&self.engine),
             }
             all.push((outlet.index, outlet.path.clone(), flow));
         }
@@ -312,7 +321,7 @@ impl Outlets {
 impl Drop for Outlets {
     fn drop(&mut self) {
         let lost = self.open.iter().filter(|outlet| outlet.running.is_some());
-        lost.for_each(|outlet| outlet.keep_partial(&self.engine));
+        lost.for_each(|outlet| outlet.keep_looked_at(&self.engine));
         let mut core = self.engine.lock();
         for outlet in &self.open {
             core.streams.remove(&outlet.name, self.attempt);

@@ -1,5 +1,6 @@
 //! The story of a task: a bounded record of what happened to it.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use ciel_model::{AttemptNumber, Label, Micros, Name, TaskKey, limits};
@@ -132,8 +133,11 @@ pub struct Happening {
     pub moment: Moment,
 }
 
-/// Transitions for which there is room more than there are, at most: there may be as many tasks as
-/// memory has room for, and most have few.
+/// Transitions that take no memory of their own: there may be as many tasks as memory has room for,
+/// and most were only spawned and are ready.
+const FEW: usize = 2;
+
+/// Transitions for which there is room more than there are, at most.
 const ROOM: usize = 3;
 
 /// Bits in which a moment is kept beside its time.
@@ -143,12 +147,28 @@ const MOMENT_BITS: u32 = 5;
 /// moment in [`Moment::ALL`].
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(from = "Vec<(Micros, Moment)>", into = "Vec<(Micros, Moment)>")]
-pub(crate) struct Story(Vec<u64>);
+pub(crate) struct Story(Entries);
+
+#[derive(Clone, Debug)]
+enum Entries {
+    /// The first ones are there, each plus one.
+    Few([Option<NonZeroU64>; FEW]),
+    Many(Vec<u64>),
+}
+
+impl Default for Entries {
+    fn default() -> Entries {
+        Entries::Few([None; FEW])
+    }
+}
 
 impl From<Vec<(Micros, Moment)>> for Story {
     fn from(entries: Vec<(Micros, Moment)>) -> Story {
-        let packed = entries.into_iter().map(|(at, moment)| packed(at, moment));
-        Story(packed.collect())
+        let mut story = Story::default();
+        for (at, moment) in entries {
+            story.add(at, moment);
+        }
+        story
     }
 }
 
@@ -165,21 +185,43 @@ fn packed(at: Micros, moment: Moment) -> u64 {
 impl Story {
     /// Adds a transition; past the bound, one from the middle gives way.
     pub(crate) fn add(&mut self, now: Micros, moment: Moment) {
-        if self.0.len() >= limits::STORY_ENTRIES_MAX {
-            self.0.remove(limits::STORY_ENTRIES_MAX / 2);
+        let entry = packed(now, moment);
+        match &mut self.0 {
+            Entries::Few(few) => match few.iter_mut().find(|place| place.is_none()) {
+                Some(place) => *place = NonZeroU64::new(entry + 1),
+                None => {
+                    let mut entries = Vec::with_capacity(FEW + ROOM);
+                    entries.extend(self.packed());
+                    entries.push(entry);
+                    self.0 = Entries::Many(entries);
+                }
+            },
+            Entries::Many(entries) => {
+                if entries.len() >= limits::STORY_ENTRIES_MAX {
+                    entries.remove(limits::STORY_ENTRIES_MAX / 2);
+                }
+                if entries.len() == entries.capacity() {
+                    entries.reserve_exact(ROOM);
+                }
+                entries.push(entry);
+            }
         }
-        if self.0.len() == self.0.capacity() {
-            self.0.reserve_exact(ROOM);
-        }
-        self.0.push(packed(now, moment));
+    }
+
+    fn packed(&self) -> impl Iterator<Item = u64> {
+        let (few, many): (&[_], &[u64]) = match &self.0 {
+            Entries::Few(few) => (few, &[]),
+            Entries::Many(entries) => (&[], entries),
+        };
+        let few = few.iter().flatten().map(|entry| entry.get() - 1);
+        few.chain(many.iter().copied())
     }
 
     /// All that is kept, oldest first.
     pub(crate) fn entries(&self) -> Vec<(Micros, Moment)> {
         let moment = |entry: u64| Moment::ALL[(entry & ((1 << MOMENT_BITS) - 1)) as usize];
-        let entries = self.0.iter();
-        entries
-            .map(|entry| (entry >> MOMENT_BITS, moment(*entry)))
+        self.packed()
+            .map(|entry| (entry >> MOMENT_BITS, moment(entry)))
             .collect()
     }
 }
@@ -197,5 +239,20 @@ mod tests {
             assert_eq!(story.entries(), [(at, moment)]);
             assert_eq!(Story::from(story.entries()).entries(), story.entries());
         }
+    }
+
+    #[test]
+    fn story_keeps_the_first_and_the_latest_transitions_in_order() {
+        let mut story = Story::default();
+        let mut all = Vec::new();
+        for at in 0..3 * limits::STORY_ENTRIES_MAX as u64 {
+            story.add(at, Moment::Spawned);
+            all.push((at, Moment::Spawned));
+            if all.len() > limits::STORY_ENTRIES_MAX {
+                all.remove(limits::STORY_ENTRIES_MAX / 2);
+            }
+            assert_eq!(story.entries(), all);
+        }
+        assert_eq!(size_of::<Story>(), size_of::<Vec<u64>>());
     }
 }

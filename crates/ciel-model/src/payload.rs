@@ -15,16 +15,32 @@ use crate::members::{Members, name_at};
 /// received, so that comparing it does not read all of it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Payload {
-    bytes: Bytes,
+    held: Held,
     digest: Digest,
 }
 
+/// Bytes from which on a payload is shared by its clones.
+const SHARED_BYTES_MIN: usize = 4 << 10;
+
+/// The bytes, in two words: there may be as many pending tasks as memory has room for, and most of
+/// their payloads are short and have one owner.
+#[derive(Clone, PartialEq, Eq)]
+enum Held {
+    Own(Box<[u8]>),
+    Shared(Box<Bytes>),
+}
+
 impl Payload {
-    /// Takes the bytes without a copy, and reads them once.
+    /// Takes the bytes, without a copy if they have no other owner or are long, and reads them
+    /// once.
     pub fn new(bytes: impl Into<Bytes>) -> Payload {
         let bytes = bytes.into();
         let digest = Digest::of(&bytes);
-        Payload { bytes, digest }
+        let held = match bytes.len() < SHARED_BYTES_MIN {
+            true => Held::Own(Vec::from(bytes).into()),
+            false => Held::Shared(Box::new(bytes)),
+        };
+        Payload { held, digest }
     }
 
     /// Of the bytes.
@@ -34,17 +50,20 @@ impl Payload {
 
     /// Its arguments, as far as they can be compared one by one; reads all of it.
     pub fn members(&self) -> Members {
-        Members::of(&self.bytes)
+        Members::of(self)
     }
 
     /// The name of the argument at a place, if the payload has named arguments.
     pub fn name_of(&self, place: u32) -> Option<Arc<str>> {
-        name_at(&self.bytes, place)
+        name_at(self, place)
     }
 
-    /// The bytes, shared.
-    pub fn bytes(&self) -> &Bytes {
-        &self.bytes
+    /// The bytes; long ones are shared, short ones copied.
+    pub fn bytes(&self) -> Bytes {
+        match &self.held {
+            Held::Own(bytes) => Bytes::copy_from_slice(bytes),
+            Held::Shared(bytes) => (**bytes).clone(),
+        }
     }
 }
 
@@ -52,20 +71,23 @@ impl std::ops::Deref for Payload {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.bytes
+        match &self.held {
+            Held::Own(bytes) => bytes,
+            Held::Shared(bytes) => bytes,
+        }
     }
 }
 
 impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.bytes.fmt(f)
+        self.bytes().fmt(f)
     }
 }
 
 /// Only the bytes are written.
 impl Serialize for Payload {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.bytes.serialize(serializer)
+        serializer.serialize_bytes(self)
     }
 }
 
@@ -85,5 +107,20 @@ mod tests {
         let bytes = postcard::to_stdvec(&payload).expect("bytes can be encoded");
         assert_eq!(bytes, b"\x05words");
         assert_eq!(postcard::from_bytes(&bytes), Ok(payload));
+    }
+
+    #[test]
+    fn long_payload_is_shared_by_its_clones_and_short_one_has_no_room_for_more() {
+        let long = Payload::new(vec![b'x'; SHARED_BYTES_MIN]);
+        assert_eq!(long.clone().as_ptr(), long.as_ptr());
+        assert_eq!(long.bytes().as_ptr(), long.as_ptr());
+        let mut words = Vec::with_capacity(100);
+        words.extend_from_slice(b"words");
+        let short = Payload::new(words);
+        assert_eq!((&*short, &*short.bytes()), (&b"words"[..], &b"words"[..]));
+        assert_eq!(
+            size_of::<Payload>(),
+            size_of::<Digest>() + size_of::<[usize; 2]>()
+        );
     }
 }

@@ -77,7 +77,7 @@ fn message(host: &mut dyn Host, task: &mut WorkerTask, features: Features) -> Fa
     let name = (name != position).then(|| bytes_of(name));
     Ok(Start {
         definition: 0,
-        payload: assignment.descriptor.payload.bytes().clone(),
+        payload: assignment.descriptor.payload.bytes(),
         inputs,
         position: bytes_of(position),
         name: name.unwrap_or_default(),

@@ -119,8 +119,8 @@ pub(crate) trait Executor: Send + Sync {
     }
 
     /// The payload of a call whose arguments are `written`, and read as `arguments`.
-    fn payload(&self, written: &Bytes, _arguments: &Value) -> Bytes {
-        written.clone()
+    fn payload(&self, written: Bytes, _arguments: &Value) -> Bytes {
+        written
     }
 
     /// How its tasks are begun.

@@ -137,7 +137,7 @@ impl Callee for Called {
             mode: executor.input_mode(Some(asked)),
         });
         let request = Request {
-            payload: executor.payload(&call.payload, &arguments),
+            payload: executor.payload(call.payload, &arguments),
             code: call.code,
             reached: call.reached,
             label: label.unwrap_or_else(|| executor.name().clone()),

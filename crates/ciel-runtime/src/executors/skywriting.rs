@@ -75,7 +75,7 @@ impl Executor for Skywriting {
     }
 
     /// Reencoded: its first character distinguishes it from the calls that the engine writes.
-    fn payload(&self, _written: &Bytes, arguments: &Value) -> Bytes {
+    fn payload(&self, _written: Bytes, arguments: &Value) -> Bytes {
         arguments.to_string().into()
     }
 

@@ -36,6 +36,7 @@ pub(crate) struct Entry {
     pub(crate) kind: FileType,
     pub(crate) length: u64,
     pub(crate) has_other_names: bool,
+    pub(crate) owner: Owner,
     pub(crate) stamp: Stamp,
 }
 
@@ -184,6 +185,7 @@ impl Directory {
                 kind: FileType::from_raw_mode(stat.st_mode),
                 length: stat.st_size as u64,
                 has_other_names: stat.st_nlink > 1,
+                owner: Owner::told(&stat),
                 stamp: Stamp::of(&stat),
             })),
             Err(Errno::NOENT) => Ok(None),

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use bytes::Bytes;
 use ciel_model::{Digest, Hasher};
 use memmap2::Mmap;
+use rustix::fs::FileType;
 
 use crate::budget::Budget;
 use crate::content::{Content, Stamp, digest_of};
@@ -142,6 +143,20 @@ impl FileObjects {
         Ok(file)
     }
 
+    /// Whether the file of an object is the one that this process has made or verified, and was not
+    /// written to since: one look at its name tells that, where the times of files are reliable.
+    fn is_as_known(&self, name: ObjectName, content: &Content) -> bool {
+        let directory = self.directory_for(content.in_memory);
+        let Ok(Some(entry)) = directory.entry(&name.to_string()) else {
+            return false;
+        };
+        entry.kind == FileType::RegularFile
+            && entry.length == content.length
+            && entry.owner.is_private()
+            && content.stamp == Some(entry.stamp)
+            && content.is_verified
+    }
+
     /// Discards an object whose bytes have changed, so that the next process of the run finds it
     /// missing. Without a digest nobody can tell that they have not.
     pub(crate) fn compare(
@@ -167,6 +182,9 @@ impl FileObjects {
     /// Whether an object that was here is not any more. One that no use has verified yet is not
     /// read for that.
     fn is_lost(&self, name: ObjectName, content: Content) -> bool {
+        if self.is_as_known(name, &content) {
+            return false;
+        }
         let changed = match self.file_of(name, content) {
             Ok((_, stamp)) if content.trusts(stamp) || !content.is_verified => return false,
             Ok((file, stamp)) => self.compare(name, (&file, stamp), content.digest).err(),
@@ -301,6 +319,7 @@ impl ObjectStore for FileObjects {
                 stamp: None,
             },
             file,
+            is_over: false,
             hasher: self.digests.are_kept().then(Hasher::default),
         }))
     }
@@ -348,6 +367,10 @@ impl ObjectStore for FileObjects {
     }
 
     fn share(&self, name: ObjectName) -> Result<PathBuf, StoreError> {
+        let content = self.content(name)?;
+        if self.is_as_known(name, &content) {
+            return Ok(self.path(name, &content));
+        }
         self.used_file(name)?;
         Ok(self.path(name, &self.content(name)?))
     }
@@ -420,6 +443,8 @@ struct FileDraft<'a> {
     name: ObjectName,
     finished: Finished,
     file: File,
+    /// The file is an object, or was removed because there is such an object.
+    is_over: bool,
     /// Of all bytes so far, if the object gets a digest.
     hasher: Option<Hasher>,
 }
@@ -446,6 +471,7 @@ impl Draft for FileDraft<'_> {
         let object = (self.objects).commit(self.name, &self.finished, Kind::Value, digest);
         // The bytes are the object's now, or have been refunded.
         self.finished.length = 0;
+        self.is_over = object.is_ok();
         object
     }
 }
@@ -455,13 +481,11 @@ impl Drop for FileDraft<'_> {
         self.objects
             .budget
             .refund(Kind::Value, self.finished.length);
-        // A file that became an object is not here any more; one that cannot be removed now goes
-        // with the scratch folder.
-        let _ = self
-            .objects
-            .scratch
-            .directory()
-            .remove_file(&self.finished.name);
+        if !self.is_over {
+            // A file that cannot be removed now goes with the scratch folder.
+            let scratch = self.objects.scratch.directory();
+            let _ = scratch.remove_file(&self.finished.name);
+        }
     }
 }
 

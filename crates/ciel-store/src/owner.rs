@@ -8,7 +8,7 @@ use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use rustix::fs::{Mode, fchmod, fstat};
+use rustix::fs::{Mode, Stat, fchmod, fstat};
 use rustix::process::geteuid;
 
 use crate::error::{StoreError, failure};
@@ -34,10 +34,20 @@ impl Owner {
     /// The owner of the open `handle`, whose path is `path`.
     pub(crate) fn of(handle: impl AsFd, path: &Path) -> Result<Owner, StoreError> {
         let stat = fstat(handle).map_err(|errno| failure("look at", path.to_path_buf(), errno))?;
-        Ok(Owner {
+        Ok(Owner::told(&stat))
+    }
+
+    /// The owner of what the system has told this about.
+    pub(crate) fn told(stat: &Stat) -> Owner {
+        Owner {
             user: stat.st_uid,
             mode: stat.st_mode & 0o7777,
-        })
+        }
+    }
+
+    /// Whether [`Owner::expect_private`] accepts it.
+    pub(crate) fn is_private(self) -> bool {
+        self.user == geteuid().as_raw() && !self.is_shared()
     }
 
     /// Whether another user could have written it.

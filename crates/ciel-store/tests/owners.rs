@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use ciel_store::{HeldRun, RunFolder, StateFolder, StoreError};
+use ciel_store::{HeldRun, ObjectName, ObjectStore, RunFolder, StateFolder, StoreError};
 use tempfile::TempDir;
 
 /// A user who is not the one of the test.
@@ -118,6 +118,25 @@ fn folders_and_files_inside_that_others_could_write_are_refused() {
             "{file}"
         );
     }
+}
+
+/// One look at its name tells whether an object is what it was; this, too.
+#[test]
+fn object_that_others_could_write_is_not_shared() {
+    let home = TempDir::new().unwrap();
+    let state = StateFolder::open(&home.path().join(".ciel")).unwrap();
+    let run = RunFolder::create(&state, "run-1", u64::MAX).unwrap();
+    let (name, objects) = (ObjectName(7), run.objects());
+    objects.put(name, b"whole").unwrap();
+    let path = objects.share(name).unwrap();
+    set_mode(&path, 0o646);
+    let refused = objects.share(name).unwrap_err();
+    assert_eq!(refused.code(), "store.writable-by-others");
+    set_mode(&path, 0o444);
+    assert_eq!(objects.share(name).unwrap(), path);
+    fs::rename(&path, home.path().join("other")).unwrap();
+    std::os::unix::fs::symlink(home.path().join("other"), &path).unwrap();
+    assert!(objects.share(name).is_err(), "a link is no object");
 }
 
 /// Another user who could write to the folder put a command into a journal, corrected its checksum,

@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::cli_error::{CliError, JOB_FAILED};
 use crate::display::{self, counted, size};
-use crate::earlier_file::may_replace;
+use crate::earlier_file::{draft_of, may_replace};
 use crate::look::report::meant;
 use crate::options::{PackOptions, Shared, UnpackOptions};
 use crate::owners;
@@ -35,15 +35,7 @@ pub fn pack(shared: &Shared, options: &PackOptions) -> Result<ExitCode, CliError
         let message = format!("{} is no file of packed results", path.display());
         return Err(CliError::usage("pack.other", message).with_hint("name another file"));
     }
-    let folder = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let draft = tempfile::Builder::new()
-        .permissions(PermissionsExt::from_mode(0o644))
-        .tempfile_in(folder)
-        .map_err(unmade)?;
-    let target = BufWriter::new(draft);
+    let target = BufWriter::new(draft_of(&path).map_err(unmade)?);
     // Users who are gone have nothing that is taken.
     let numbers_of = |names: &[String]| owners::numbers(names).unwrap_or_default();
     let owner = owners::own_name();

@@ -1,10 +1,14 @@
-//! Whether a file that a command makes may take the place of what is there.
+//! Files that a command makes, whole or not at all: whether one may take the place of what is
+//! there, and the draft that does.
 //!
 //! It knows no form of file. Read next: `carry`, `look::report`.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+
+use tempfile::NamedTempFile;
 
 /// Whether nothing is there, or an empty file, or one whose first `length` bytes at most say that
 /// it is an earlier one of the same kind.
@@ -27,4 +31,23 @@ pub(crate) fn may_replace(
     let mut beginning = Vec::new();
     file.take(length).read_to_end(&mut beginning)?;
     Ok(beginning.is_empty() || is_earlier(&beginning))
+}
+
+/// An empty file beside a path, to be written and then given that name.
+///
+/// # Errors
+/// The system's, without the name of the draft; that of a folder which is missing.
+pub(crate) fn draft_of(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    if !folder.exists() {
+        let message = format!("there is no folder {}", folder.display());
+        return Err(io::Error::new(ErrorKind::NotFound, message));
+    }
+    let draft = tempfile::Builder::new()
+        .permissions(PermissionsExt::from_mode(0o644))
+        .tempfile_in(folder);
+    draft.map_err(|error| error.kind().into())
 }

@@ -25,6 +25,7 @@ mod known;
 mod known_output;
 mod later;
 mod lineage;
+mod losses;
 mod lost_files;
 mod objects;
 mod outcome;

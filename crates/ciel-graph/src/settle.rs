@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ciel_model::{
-    ActionKey, AttemptNumber, Audit, Class, Digest, Fact, FactAct, Failure, FailureKind, Frame,
-    Handle, Label, Micros, ObjectKey, TaskKey, Value, limits,
+    ActionKey, AttemptNumber, Audit, Digest, Fact, FactAct, Failure, FailureKind, Frame, Handle,
+    Label, Micros, ObjectKey, TaskKey, Value,
 };
 
 use crate::event::{Action, Output, StrandChange};
@@ -418,27 +418,6 @@ impl Graph {
             to: None,
         });
         self.begin_again(now, key, Moment::Retried, actions);
-    }
-
-    pub(crate) fn on_task_lost(
-        &mut self,
-        now: Micros,
-        key: TaskKey,
-        attempt: AttemptNumber,
-        failure: Failure,
-        actions: &mut Vec<Action>,
-    ) {
-        let Some(task) = self.running(key, attempt) else {
-            return;
-        };
-        let again = task.descriptor.replayable || task.descriptor.class == Class::Process;
-        if !again || task.course.losses >= limits::LOSSES_MAX {
-            return self.fail_attempt(now, key, failure, actions);
-        }
-        task.course.losses += 1;
-        self.counts.lost += 1;
-        self.stop_clock(now, key);
-        self.begin_again(now, key, Moment::Lost, actions);
     }
 
     /// The task is offered again from its start, as a new attempt, and so is all that has to start

@@ -15,7 +15,7 @@ use ciel_spawner::Cookie;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
-use crate::core::Order;
+use crate::core::{Core, Order};
 use crate::engine::Engine;
 use crate::error::RunError;
 use crate::executors::Launch;
@@ -311,14 +311,9 @@ impl IoThread {
     }
 
     fn end_job(&self, kind: FailureKind, why: &str) {
-        let failure = job_failure(kind, why);
         self.engine.with(|core, now| {
-            core.tell(
-                now,
-                Event::JobCancelled {
-                    failure: Box::new(failure),
-                },
-            )
+            let failure = Box::new(job_failure(core, kind, why));
+            core.tell(now, Event::JobCancelled { failure })
         });
     }
 
@@ -333,12 +328,13 @@ impl IoThread {
             self.engine.abandon(RunError::Stalled { run, report });
             return false;
         }
-        let failure = job_failure(FailureKind::Cancelled, &report);
+        let mut core = self.engine.lock();
+        let failure = job_failure(&core, FailureKind::Cancelled, &report);
         let ending = JobOutcome {
             result: Err(Arc::new(failure)),
             failures: Vec::new(),
         };
-        self.engine.lock().ending.get_or_insert(ending);
+        core.ending.get_or_insert(ending);
         true
     }
 
@@ -369,13 +365,15 @@ impl IoThread {
     }
 }
 
-/// A failure of the job as a whole.
-fn job_failure(kind: FailureKind, why: &str) -> Failure {
-    let origin = Label {
+/// A failure of the job as a whole: of its first task.
+fn job_failure(core: &Core, kind: FailureKind, why: &str) -> Failure {
+    let graph = core.graph();
+    let root = graph.root().and_then(|root| graph.view(root));
+    let nobody = || Label {
         what: "job".into(),
         name: Name::default(),
     };
-    Failure::new(kind, origin, why)
+    Failure::new(kind, root.map_or_else(nobody, |root| root.label), why)
 }
 
 /// Whether a task in a process of its own is one; others wait for the serial order.

@@ -59,7 +59,8 @@ impl World<'_> {
 
     /// Whether the oracle can still say what the job does when this task loses its process.
     fn may_lose(&self, task: TaskKey, script: &Script) -> bool {
-        let losses = self.kept.noted.losses.get(&task).copied().unwrap_or(0);
+        let noted = self.kept.noted.losses.get(&task).copied().unwrap_or(0);
+        let losses = noted.max(self.engine.graph().losses_of(task));
         let definition = &self.scenario.tasks[script.definition];
         let process = definition.kind == Kind::Process;
         // Children of an attempt whose output was released cannot be rolled back.

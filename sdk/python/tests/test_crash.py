@@ -194,3 +194,40 @@ def test_lost_task_is_shown_as_the_cause_of_another_failure(tmp_path: Path) -> N
         r" *│ caused by dies@\w{8}: WorkerLost: its worker ended with exit status 3\n",
         ended.talk,
     ), ended.talk
+
+
+DEEP = """
+import os
+import time
+import ciel
+
+@ciel.task
+def deep(levels, how):
+    if levels == 0:
+        with open("starts", "a") as file:
+            file.write("x")
+        if how == "prints":
+            print("it is a task by then")
+        os._exit(9)
+    return deep.spawn(levels - 1, how).result()
+
+def main(how):
+    try:
+        deep.spawn(40, how).result()
+    except ciel.WorkerLost as error:
+        print(str(error).partition("ended ")[2], os.path.getsize("starts"))
+"""
+
+
+@pytest.mark.parametrize("how", ["plain", "prints"])
+@pytest.mark.parametrize("option", ["-j1", "-j2"])
+def test_worker_that_dies_beneath_many_levels_is_replaced_three_times(
+    tmp_path: Path, how: str, option: str
+) -> None:
+    """All levels ran in place. Each loss made a task of the next one only, which was lost with all
+    beneath it again: as many workers died as there were levels.
+    """
+    ended = jobs.run(tmp_path, DEEP, how, options=(option,))
+    assert ended.status == 0, ended.talk
+    *status, starts = ended.lines[-1].split()
+    assert status == ["with", "exit", "status", "9"] and 4 <= int(starts) < 20

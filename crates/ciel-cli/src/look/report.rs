@@ -14,7 +14,7 @@ use ciel_view::records::TaskState;
 
 use crate::cli_error::CliError;
 use crate::display;
-use crate::earlier_file::may_replace;
+use crate::earlier_file::{draft_of, may_replace};
 use crate::options::{ReportOptions, Shared};
 use crate::resume;
 
@@ -81,14 +81,7 @@ fn put(path: &Path, page: &str) -> Result<(), CliError> {
         let message = format!("{} is not a report", path.display());
         return Err(CliError::usage("report.other", message).with_hint("name another file"));
     }
-    let folder = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let mut file = tempfile::Builder::new()
-        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
-        .tempfile_in(folder)
-        .map_err(refused)?;
+    let mut file = draft_of(path).map_err(refused)?;
     io::Write::write_all(&mut file, page.as_bytes()).map_err(refused)?;
     file.persist(path).map_err(|failed| refused(failed.error))?;
     Ok(())

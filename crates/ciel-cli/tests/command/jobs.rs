@@ -128,6 +128,17 @@ fn job_over_its_time_is_ended() {
     );
 }
 
+/// The failure was that of "job@00000000", which is no task.
+#[test]
+fn job_that_exceeds_its_time_limit_is_named_by_its_first_task() {
+    let folder = Folder::with_job(&shell("cat pipe"));
+    folder.pipe("pipe");
+    let ended = folder.ciel(&["run", "-q", "--job-timeout", "300ms", "job.sw"]);
+    let (label, _) = ended.stderr.split_once(" failed: Timeout").unwrap();
+    let named = folder.ciel(&["why", label.strip_prefix("error: ").unwrap()]);
+    assert_eq!(named.code, Some(0), "{label}: {}", named.stderr);
+}
+
 #[test]
 fn script_over_its_heap_is_ended() {
     let folder = Folder::with_job("x = \"ab\";\nwhile (true) { x = x + x; }\n");

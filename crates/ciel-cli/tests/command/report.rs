@@ -187,3 +187,19 @@ fn page_is_readable_in_a_browser_in_light_and_dark() {
     assert_eq!(dark["paper"], "rgb(20, 24, 29)", "{dark}");
     assert_ne!(light["ink"], dark["ink"]);
 }
+
+/// The error was that of a temporary file, whose name nobody had given.
+#[test]
+fn folder_that_is_missing_is_named() {
+    let folder = after_a_run("return 1;");
+    let ended = folder.ciel(&["report", "-o", "no/such/page.html"]);
+    expect_refused(
+        &ended,
+        "cannot write the report to no/such/page.html: there is no folder no/such\n",
+    );
+    let ended = folder.ciel(&["pack", "-o", "none/results.tar"]);
+    expect_refused(
+        &ended,
+        "cannot pack results into none/results.tar: there is no folder none\n",
+    );
+}

@@ -184,6 +184,11 @@ impl SharedResults {
         Ok(false)
     }
 
+    /// Whether this user keeps a result for others under that key.
+    pub fn has(&self, parts: &Parts) -> bool {
+        place(&self.users[0], "entries", parts.key()).exists()
+    }
+
     /// Keeps a result for others, with the files of its objects in the order of its outputs; what
     /// is there and whole stays.
     ///

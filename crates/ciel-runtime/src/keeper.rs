@@ -313,6 +313,9 @@ impl Keeper<'_> {
             self.let_go();
         }
         let whole = self.take(&entry, query, None);
+        if whole.is_some() {
+            self.share_taken(&entry);
+        }
         let taken = whole.or_else(|| self.known(&entry, query));
         if taken.is_some() {
             self.note_gave(place, &entry.outputs, entry.read.clone(), true);

@@ -35,6 +35,21 @@ fn results_of_one_folder_are_taken_in_another_one_by_content() {
     );
 }
 
+/// Only the results of tasks that ran were shared: the folder stayed empty where an earlier run had
+/// kept all of them.
+#[test]
+fn results_that_an_earlier_run_has_kept_are_shared_when_they_are_taken() {
+    let shared = tempfile::tempdir().unwrap();
+    let own = pipeline();
+    expect(&own.run(&["run", "--kept", "job.sw"]), 0, &ALL);
+    for _ in 0..2 {
+        expect(&run(&own, shared.path()), 0, &[]);
+    }
+    let ended = run(&pipeline(), shared.path());
+    expect(&ended, 0, &[]);
+    assert_eq!(ended.stdout, OUTPUT);
+}
+
 #[test]
 fn dry_run_knows_what_the_shared_folder_has() {
     let shared = tempfile::tempdir().unwrap();

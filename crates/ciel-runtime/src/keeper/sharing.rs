@@ -4,10 +4,10 @@
 //! from it, so that a colleague's copy of the project finds them. It does not know how results are
 //! checked. Read next: `ciel_kept::shared`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ciel_engine::ResultQuery;
-use ciel_kept::{Entry, KeptError, Parts, SharedFound, SharedResults};
+use ciel_kept::{Entry, KeptError, KeptResults, Parts, SharedFound, SharedResults};
 use ciel_model::{Digest, FileRead};
 
 use super::parts::{in_surroundings, surroundings_anywhere};
@@ -43,6 +43,11 @@ impl Sharing {
         })
     }
 
+    /// Whether a result is kept here for others.
+    fn writes(&self, entry: &Entry) -> bool {
+        self.results.is_writable() && !writes_files(entry)
+    }
+
     fn parts(&self, parts: &Parts) -> Parts {
         in_surroundings(parts, self.surroundings)
     }
@@ -75,13 +80,32 @@ impl Keeper<'_> {
         Some(taken)
     }
 
+    /// Keeps a result for others, too, that this state folder had.
+    pub(super) fn share_taken(&mut self, entry: &Entry) {
+        let here = std::env::current_dir().unwrap_or_default();
+        let Some(sharing) = self.sharing.as_ref().filter(|one| one.writes(entry)) else {
+            return;
+        };
+        let shared = for_others(entry, sharing.surroundings, &here);
+        if sharing.results.has(&shared.parts) {
+            return;
+        }
+        let files = |store: &mut KeptResults| {
+            let objects = entry.objects();
+            Ok(objects.map(|(digest, _)| store.object(digest)).collect())
+        };
+        let files: Vec<PathBuf> = self.with_store(files).unwrap_or_default();
+        // Another process may have made room in the meantime.
+        if files.len() == entry.objects().count() && files.iter().all(|file| file.exists()) {
+            let sharing = self.sharing.as_ref().expect("it was there above");
+            let kept = sharing.results.keep(&shared, &files);
+            self.note_shared(kept);
+        }
+    }
+
     /// Keeps results for others, too.
     pub(super) fn share_batch(&mut self) {
-        let Some(sharing) = self
-            .sharing
-            .as_ref()
-            .filter(|one| one.results.is_writable())
-        else {
+        let Some(sharing) = self.sharing.as_ref() else {
             return;
         };
         let here = std::env::current_dir().unwrap_or_default();
@@ -89,11 +113,15 @@ impl Keeper<'_> {
             !files.is_empty() || entry.objects().next().is_none()
         };
         let batch = self.batch.entries.iter().filter(has_bytes);
-        let mut batch = batch.filter(|(entry, _)| !writes_files(entry));
+        let mut batch = batch.filter(|(entry, _)| sharing.writes(entry));
         let kept = batch.try_for_each(|(entry, files)| {
             let shared = for_others(entry, sharing.surroundings, &here);
             sharing.results.keep(&shared, files)
         });
+        self.note_shared(kept);
+    }
+
+    fn note_shared(&mut self, kept: Result<(), KeptError>) {
         if let Err(error) = kept {
             give_up(self.engine, &error);
             self.sharing = None;

@@ -47,6 +47,7 @@ _LEAVING = frozenset(
 """Instructions that change more than local variables, or that only code of modules has."""
 
 _CHANGING = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL"})
+_CHANGING_OPS = frozenset(dis.opmap[name] for name in _CHANGING)
 _OF_TEXT = frozenset({"LOAD_CONST", "LOAD_SMALL_INT"})
 """Instructions that have a value from the text of the code."""
 
@@ -65,8 +66,11 @@ def leaves_nothing(function: Callable[..., Any]) -> bool:
 
 
 def _look(function: Callable[..., Any]) -> bool:
+    """The text of the module is read last, and only if nothing else decides."""
     waiting: list[Any] = [function]
     seen: set[Any] = set()
+    constant: set[str] = set()
+    once: set[str] = set()
     while waiting:
         one = waiting.pop()
         if one in seen:
@@ -74,19 +78,24 @@ def _look(function: Callable[..., Any]) -> bool:
         seen.add(one)
         if len(seen) > FUNCTIONS_MAX or not _is_simple(one):
             return False
-        assigned = _assigned_in(one.__globals__)
         for name in _globals_of(one.__code__):
             value = one.__globals__.get(name, _MISSING)
             if value is _MISSING:
                 if name in _ACTING or not hasattr(builtins, name):
                     return False
-            elif name not in assigned.once:
-                return False
             elif isinstance(value, types.FunctionType) and value.__globals__ is one.__globals__:
                 waiting.append(value)
-            elif not (is_plain(value) and name in assigned.constant or _is_harmless(value, one)):
+                once.add(name)
+            elif _is_harmless(value, one):
+                once.add(name)
+            elif is_plain(value):
+                constant.add(name)
+            else:
                 return False
-    return True
+    if not once and not constant:
+        return True
+    assigned = _assigned_in(seen.pop().__globals__)  # all of them are of one module
+    return assigned.once >= once and assigned.constant >= constant
 
 
 def _is_simple(function: Any) -> bool:
@@ -145,7 +154,13 @@ def _assigned_by(module: str) -> _Assigned:
             if before in _OF_TEXT:
                 constant.add(instruction.argval)
         before = instruction.opname
-    changed = {one.argval for one in _instructions(code) if one.opname in _CHANGING}
+    changing = [part for part in codes_of(code) if not _CHANGING_OPS.isdisjoint(part.co_code[::2])]
+    changed = {
+        one.argval
+        for part in changing
+        for one in dis.get_instructions(part)
+        if one.opname in _CHANGING
+    }
     once = frozenset(name for name, count in times.items() if count == 1) - changed
     return _Assigned(once, once & constant)
 

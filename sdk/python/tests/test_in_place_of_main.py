@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import jobs
+from ciel import _leaves
 from ciel._leaves import leaves_nothing
 from ciel._trials import PAUSE, Trials
 
@@ -531,3 +532,22 @@ def test_functions_that_only_compute_leave_nothing(function: Callable[..., Any])
 )
 def test_functions_that_may_leave_something_are_found(function: Callable[..., Any]) -> None:
     assert not leaves_nothing(function)
+
+
+def test_text_of_a_module_is_not_read_for_a_function_that_something_else_decides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The second call of a function of `main` took five milliseconds more: its whole module was
+    compiled and disassembled, whatever the function used.
+    """
+
+    def read(namespace: dict[str, Any]) -> object:
+        raise AssertionError(f"{namespace['__name__']} is read")
+
+    monkeypatch.setattr(_leaves, "_FOUND", {})
+    monkeypatch.setattr(_leaves, "_assigned_in", read)
+    assert not leaves_nothing(_asks)
+    assert not leaves_nothing(_uses_printing)
+    assert leaves_nothing(_raises)
+    with pytest.raises(AssertionError):
+        leaves_nothing(_adds)

@@ -6,7 +6,7 @@
 
 use ciel_model::{
     ActionKey, CallKey, Content, Descriptor, Fact, FactAct, Failure, FailureKind, Form, Handle,
-    ObjectKey, Site, TaskKey, Value, limits,
+    ObjectKey, RecordedCall, Site, TaskKey, Value, limits,
 };
 
 use crate::event::Action;
@@ -73,17 +73,16 @@ impl Graph {
         let FactAct::Spawned {
             child,
             call,
-            what,
             outputs,
-            site,
             ..
         } = &act
         else {
             return differing(format!(" where it had {}", words(&act)));
         };
         let now = CallKey::of(descriptor, inputs.iter().copied());
-        if let Some(reason) = call.diff(&now, &descriptor.payload) {
-            return differing(match *what == descriptor.what && *site == descriptor.site {
+        if let Some(reason) = call.key().diff(&now, &descriptor.payload) {
+            let is_there = *call.site() == descriptor.site && *call.what() == descriptor.what;
+            return differing(match is_there {
                 true => format!(", but {reason}"),
                 false => format!(" where it had {}", words(&act)),
             });
@@ -172,6 +171,16 @@ impl Task {
         (index, there.map(|fact| &fact.act))
     }
 
+    /// The call of a child, as a fact about it has it.
+    pub(crate) fn recorded_call(
+        &self,
+        descriptor: &Descriptor,
+        inputs: &[ObjectKey],
+    ) -> RecordedCall {
+        let before = self.course.facts.last();
+        RecordedCall::of(descriptor, inputs, before.and_then(|fact| fact.act.call()))
+    }
+
     /// Adds a fact after all others.
     pub(crate) fn record(&mut self, at: ActionKey, act: FactAct) {
         self.course.facts.push(Fact { at, act });
@@ -182,7 +191,7 @@ impl Task {
 /// What a recorded fact was, in words: it had ….
 pub(crate) fn words(act: &FactAct) -> String {
     match act {
-        FactAct::Spawned { what, site, .. } => spawned(what, site),
+        FactAct::Spawned { call, .. } => spawned(call.what(), call.site()),
         FactAct::Constructed { .. } => "stored an object".to_string(),
         FactAct::Waited(ended) if ended.cancels => "cancelled references".to_string(),
         FactAct::Waited(_) => "waited for the first of several".to_string(),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_model::{
-    ActionKey, AttemptNumber, CallKey, Descriptor, FactAct, Failure, FailureKind, Handle, Input,
-    InputMode, Label, Mark, Micros, Name, ObjectKey, Rare, StrandKey, TaskKey, Value, limits,
+    ActionKey, AttemptNumber, Descriptor, FactAct, Failure, FailureKind, Handle, Input, InputMode,
+    Label, Mark, Micros, Name, ObjectKey, Rare, StrandKey, TaskKey, Value, limits,
 };
 
 use crate::children::Spawner;
@@ -158,7 +158,7 @@ impl Graph {
         let child_strand = strand.key;
         let count = descriptor.outputs;
         let placing = placing(&descriptor, (parent_strand, action), child_strand);
-        let call = records.then(|| CallKey::of(&descriptor, inputs.iter().copied()));
+        let call = records.then(|| self.tasks[&parent].recorded_call(&descriptor, &inputs));
         let key = self.new_task(now, name, descriptor, strand, Some(label), inputs);
         actions.extend(placing);
         let holders = 1 + u32::from(records);
@@ -169,20 +169,15 @@ impl Graph {
             let made = outputs.iter();
             made.for_each(|output| self.objects.record(*output, parent));
         }
-        let descriptor = &self.tasks[&key].descriptor;
-        let (what, site) = (descriptor.what.clone(), descriptor.site.clone());
         let spawner = self.task_mut(parent);
         spawner.table.add(first, &outputs);
         if let (Some(call), Some(before)) = (call, before) {
-            let outputs = outputs.clone();
             let act = FactAct::Spawned {
                 child: key,
                 before,
                 call,
-                what,
                 first,
-                outputs,
-                site,
+                outputs: outputs.as_slice().into(),
             };
             spawner.record(ActionKey::action(action), act);
         }

@@ -117,7 +117,7 @@ fn what_is_kept_stays_bounded() {
     for (what, replayable) in [("", false), (" of a replayable parent", true)] {
         let each = bytes_of_pending_tasks(replayable);
         println!("{PENDING} pending tasks{what}: {each} bytes each");
-        assert!(each <= 960, "{each} bytes each");
+        assert!(each <= 832, "{each} bytes each");
     }
 }
 

@@ -13,6 +13,7 @@ use crate::call::CallKey;
 use crate::code::Site;
 use crate::name::Name;
 use crate::order::Mark;
+use crate::recorded_call::RecordedCall;
 use crate::reference::{Handle, ObjectKey};
 use crate::task::TaskKey;
 
@@ -82,6 +83,7 @@ pub struct Fact {
 
 /// What a strand did.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(from = "Written", into = "Written")]
 pub enum FactAct {
     /// The strand spawned a child.
     Spawned {
@@ -89,16 +91,12 @@ pub enum FactAct {
         child: TaskKey,
         /// All later spawns of the strand come after this.
         before: Mark,
-        /// The key of the call, with which a replay's call is compared.
-        call: CallKey,
-        /// What it is called, for messages.
-        what: Arc<str>,
+        /// The call, with which that of a replay is compared.
+        call: RecordedCall,
         /// The handle of the first output; the others follow it.
         first: Handle,
         /// The child's outputs.
-        outputs: Vec<ObjectKey>,
-        /// Where, for messages.
-        site: Site,
+        outputs: Box<[ObjectKey]>,
     },
     /// The strand brought data into the store.
     Constructed {
@@ -118,6 +116,80 @@ pub enum FactAct {
     },
 }
 
+/// The same as it is written: each spawn is whole.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(rename = "FactAct")]
+enum Written {
+    Spawned {
+        child: TaskKey,
+        before: Mark,
+        call: CallKey,
+        what: Arc<str>,
+        first: Handle,
+        outputs: Box<[ObjectKey]>,
+        site: Site,
+    },
+    Constructed {
+        handle: Handle,
+        object: ObjectKey,
+    },
+    Waited(WaitEnd),
+    Input {
+        kind: Arc<str>,
+        value: Bytes,
+    },
+}
+
+impl From<Written> for FactAct {
+    fn from(written: Written) -> FactAct {
+        match written {
+            Written::Spawned {
+                child,
+                before,
+                call,
+                what,
+                first,
+                outputs,
+                site,
+            } => FactAct::Spawned {
+                child,
+                before,
+                call: RecordedCall::with(call, what, site),
+                first,
+                outputs,
+            },
+            Written::Constructed { handle, object } => FactAct::Constructed { handle, object },
+            Written::Waited(ended) => FactAct::Waited(ended),
+            Written::Input { kind, value } => FactAct::Input { kind, value },
+        }
+    }
+}
+
+impl From<FactAct> for Written {
+    fn from(act: FactAct) -> Written {
+        match act {
+            FactAct::Spawned {
+                child,
+                before,
+                call,
+                first,
+                outputs,
+            } => Written::Spawned {
+                child,
+                before,
+                call: call.key(),
+                what: call.what().clone(),
+                first,
+                outputs,
+                site: call.site().clone(),
+            },
+            FactAct::Constructed { handle, object } => Written::Constructed { handle, object },
+            FactAct::Waited(ended) => Written::Waited(ended),
+            FactAct::Input { kind, value } => Written::Input { kind, value },
+        }
+    }
+}
+
 /// How a wait ended whose end depends on time.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct WaitEnd {
@@ -132,6 +204,14 @@ pub struct WaitEnd {
 }
 
 impl FactAct {
+    /// The call that the strand spawned, if it did.
+    pub fn call(&self) -> Option<&RecordedCall> {
+        match self {
+            FactAct::Spawned { call, .. } => Some(call),
+            FactAct::Constructed { .. } | FactAct::Waited(_) | FactAct::Input { .. } => None,
+        }
+    }
+
     /// Whether the fact is an input of the strand: a replayed strand receives it, and does not
     /// request it.
     pub fn is_taken(&self) -> bool {

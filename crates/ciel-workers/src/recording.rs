@@ -44,7 +44,7 @@ fn end_of_wait(ended: &WaitEnd) -> Observation {
 #[cfg(test)]
 mod tests {
     use ciel_model::{
-        ActionKey, CallKey, Class, Descriptor, Handle, ObjectKey, SerialOrder, Site, TaskKey,
+        ActionKey, Class, Descriptor, Handle, ObjectKey, RecordedCall, SerialOrder, TaskKey,
     };
 
     use super::*;
@@ -70,11 +70,9 @@ mod tests {
             act: FactAct::Spawned {
                 child: TaskKey(action),
                 before: SerialOrder::default().push_last(),
-                call: CallKey::of(&called, []),
-                what: "t".into(),
+                call: RecordedCall::of(&called, &[], None),
                 first: Handle(0),
-                outputs: Vec::new(),
-                site: Site::default(),
+                outputs: Box::default(),
             },
         };
         let facts = [spawn(2), waited(3, false, false), spawn(7)];

@@ -188,6 +188,7 @@ mod tests {
         };
         let plan = Plan {
             outer: Vec::new(),
+            direct: None,
             program: vec!["sh".into(), "-c".into(), "cat \"${ciel_0}\"".into()],
             written: Some("cat {f}".to_string()),
             stdin: Vec::new(),

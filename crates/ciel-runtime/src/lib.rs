@@ -57,6 +57,7 @@ mod orders;
 pub mod orphans;
 mod output;
 mod pipes;
+mod plain_shell;
 mod processes;
 mod programs;
 mod promotion;

@@ -210,8 +210,19 @@ impl Pipes {
         Some(Failure::new(kind, label.clone(), message))
     }
 
-    /// Takes what is in them without waiting, when the task has ended.
-    pub(crate) fn drain(&mut self, engine: &Engine, assignment: &Assignment) {
+    /// Takes what is in them without waiting, when the task has ended; `last` comes behind its
+    /// standard error.
+    pub(crate) fn drain(
+        &mut self,
+        engine: &Engine,
+        assignment: &Assignment,
+        last: Option<Vec<u8>>,
+    ) {
+        self.errors.take_rest(engine, assignment);
+        if let Some(last) = last {
+            self.errors.buffer = last;
+            self.errors.pass_on(engine, assignment);
+        }
         self.errors.drain(engine, assignment);
         if let Some(output) = &mut self.output {
             output.drain(engine, assignment);
@@ -333,15 +344,19 @@ impl TaskPipe {
 
     /// Takes what is in the pipe without waiting, when the task has ended.
     pub(crate) fn drain(&mut self, engine: &Engine, assignment: &Assignment) {
+        self.take_rest(engine, assignment);
+        if !self.line.is_empty() {
+            self.line.push(b'\n');
+            self.show(engine, self.line.len());
+        }
+    }
+
+    fn take_rest(&mut self, engine: &Engine, assignment: &Assignment) {
         while self.open {
             self.open = read_now(&self.pipe, &mut self.buffer);
             if self.open {
                 self.pass_on(engine, assignment);
             }
-        }
-        if !self.line.is_empty() {
-            self.line.push(b'\n');
-            self.show(engine, self.line.len());
         }
     }
 

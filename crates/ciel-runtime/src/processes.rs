@@ -32,7 +32,7 @@ use crate::objects;
 use crate::ordered_files;
 use crate::output;
 use crate::pipes::Pipes;
-use crate::room::NoRoom;
+use crate::plain_shell::as_by_shell;
 use crate::spawning::{ProcessEvent, Spawning};
 use crate::streams::{Carried, Misuse, Outlets, Reopening, misused, read_whole};
 use crate::workspace::TaskWorkspace;
@@ -43,7 +43,7 @@ mod start;
 mod turn;
 
 use inputs::{check_inputs, inputs_of};
-use refused::{refused_start, too_large, warn_of_left};
+use refused::{own, refused_start, too_large, warn_of_left};
 use start::trouble;
 pub(crate) use turn::Turn;
 use turn::{Events, await_turn};
@@ -68,6 +68,13 @@ enum ProcessEnd {
 impl ProcessEnd {
     fn is_success(&self) -> bool {
         matches!(self, ProcessEnd::Exited { exit, .. } if exit.status == Status::Code(0))
+    }
+
+    fn status(&mut self) -> Option<&mut Status> {
+        match self {
+            ProcessEnd::Exited { exit, .. } => Some(&mut exit.status),
+            _ => None,
+        }
     }
 }
 
@@ -244,16 +251,15 @@ async fn run_to_end(
         return Ok(Conclusion::Stopped);
     }
     let mut start = start::request(assignment, &plan, stdin, desk)?;
+    let shell = spawning.shell.as_ref();
+    let is_direct = shell.is_some_and(|shell| shell.skip(&plan, &mut start));
     start.waits = !turn.has_begun();
     start.passes_on = turn::passes_on(assignment, desk)?;
     let (mut pipes, writers) = start::open_pipes(engine, assignment, &plan, desk, &mut start)?;
     streams.give_to(&mut start, writers.len());
     let reopening = taken.watch(assignment, &streams);
-    let borrowed: Vec<_> = writers
-        .iter()
-        .chain(streams.iter())
-        .map(AsFd::as_fd)
-        .collect();
+    let ends = writers.iter().chain(streams.iter());
+    let borrowed: Vec<_> = ends.map(AsFd::as_fd).collect();
     let events = spawning
         .start(attempt, start, &borrowed)
         .map_err(|error| trouble(&assignment.label, "cannot reach the spawner", &error))?;
@@ -265,10 +271,12 @@ async fn run_to_end(
     }
     let running = (&mut events, &mut pipes, turn, (&*outlets, &reopening));
     let ended = watch(engine, spawning, assignment, attempt, running).await;
-    let ended = ended.and_then(|ended| judge(engine, assignment, ended, &reopening));
+    let mut ended = ended.and_then(|ended| judge(engine, assignment, ended, &reopening));
     // Not before: that the last writer has gone would be news of its own.
     drop(writers);
-    pipes.drain(engine, assignment);
+    let status = ended.as_mut().and_then(ProcessEnd::status);
+    let words = status.filter(|_| is_direct).and_then(as_by_shell);
+    pipes.drain(engine, assignment, words);
     let is_well = ended.as_ref().is_some_and(ProcessEnd::is_success);
     let carried = outlets.end(&assignment.label, is_well).await?;
     drop(taken);
@@ -391,15 +399,6 @@ async fn watch(
             }
         }
     }
-}
-
-/// What is said of this attempt, if it is about this one.
-fn own(
-    (written, no_room): &(ciel_store::Written, NoRoom),
-    assignment: &Assignment,
-) -> Option<NoRoom> {
-    let attempt = (assignment.label.name.0, assignment.attempt.0);
-    ((written.task, written.attempt) == attempt).then(|| no_room.clone())
 }
 
 fn conclude(

@@ -20,6 +20,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::engine::Engine;
 use crate::for_tests::kill_grace_ms;
 use crate::layout::{SCRIPT_FOLDER, THREAD_VARIABLES, script_folder};
+use crate::plain_shell::PlainShell;
 use crate::room::NoRoom;
 
 /// What happens to a process.
@@ -87,6 +88,8 @@ pub(crate) struct Spawning {
     engine: Arc<Engine>,
     cookie: Cookie,
     environment: Vec<CString>,
+    /// None if commands are always given to it.
+    pub(crate) shell: Option<PlainShell>,
     spawner: RefCell<Option<Rc<Spawner>>>,
     running: RefCell<FxHashMap<u64, Running>>,
     ids: RefCell<FxHashMap<Owner, u64>>,
@@ -103,6 +106,7 @@ impl Spawning {
         Rc::new(Spawning {
             engine,
             cookie,
+            shell: PlainShell::of(&environment),
             environment,
             spawner: RefCell::default(),
             running: RefCell::default(),

@@ -8,7 +8,7 @@
 //! lock, no panic. It relies on the spawner having one thread, all signals blocked and none
 //! ignored (`server` sees to that). This module does not know tasks. Next: `plan`.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::ptr;
 
@@ -127,7 +127,7 @@ unsafe fn become_program(plan: &mut Plan<'_>, parent: libc::pid_t) -> Result<(),
         )?;
         Err(Failure {
             step: Step::Program,
-            errno: run_first(plan),
+            errno: run(plan),
         })
     }
 }
@@ -150,6 +150,35 @@ unsafe fn set_limits(limits: &Limits) -> Result<(), Failure> {
         set(libc::RLIMIT_FSIZE, bytes)?;
     }
     Ok(())
+}
+
+/// Runs what the plan has to be run if it can be, else its program; returns why neither runs.
+///
+/// # Safety
+/// Only in a child made by `launch`.
+unsafe fn run(plan: &mut Plan<'_>) -> i32 {
+    // SAFETY: as promised by the caller; the lists end with null and their strings are alive.
+    unsafe {
+        if let Some((candidates, arguments)) = &plan.direct {
+            run_directly(candidates, arguments, &plan.environment);
+        }
+        run_first(plan)
+    }
+}
+
+/// Runs the first candidate that can be run, as a shell finds it; returns if there is none, or at
+/// one of which only a shell knows what it is.
+///
+/// # Safety
+/// As for `execute`.
+unsafe fn run_directly(candidates: &[CString], arguments: &Pointers, environment: &Pointers) {
+    for candidate in candidates {
+        // SAFETY: as promised by the caller.
+        let errno = unsafe { execute(candidate, arguments, environment) };
+        if !matches!(errno, libc::ENOENT | libc::ENOTDIR | libc::EACCES) {
+            return;
+        }
+    }
 }
 
 /// Runs the first candidate that can be run; returns why there is none. A folder that does not

@@ -71,6 +71,9 @@ pub struct Start {
     /// The program and its arguments. A program without a slash is searched in the `PATH` of
     /// the task's own environment; a file without a known format is run by `/bin/sh`.
     pub program: Vec<CString>,
+    /// A program and its arguments that are run in place of `program` if they can be. They are
+    /// searched in the same way; a file without a known format counts as one that cannot be run.
+    pub direct: Option<Vec<CString>>,
     /// The environment, without the cookie, which the spawner adds.
     pub environment: Environment,
     /// The working folder; the spawner's own when absent.
@@ -110,6 +113,7 @@ impl Start {
             id,
             task: task.to_owned(),
             program,
+            direct: None,
             environment: Environment::Additions(Vec::new()),
             folder: None,
             stdin: Input::Null,

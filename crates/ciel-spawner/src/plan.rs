@@ -92,6 +92,8 @@ pub(crate) struct Failure {
 
 /// A prepared start. The pointers lead into the request, the base and the plan's own strings.
 pub(crate) struct Plan<'a> {
+    /// What is run if it can be: the paths to try, in order, and the arguments.
+    pub direct: Option<(Vec<CString>, Pointers)>,
     /// The paths to try, in order.
     pub candidates: Vec<CString>,
     /// The program's arguments.
@@ -136,9 +138,14 @@ impl<'a> Plan<'a> {
             opened: &mut opened,
         }
         .lay(start)?;
+        let direct = start.direct.as_deref().and_then(|words| {
+            let arguments = words.iter().map(|word| word.as_ptr());
+            Some((candidates(words.first()?, path), terminated(arguments)))
+        });
         let arguments = start.program.iter().map(|argument| argument.as_ptr());
         let shell = [c"/bin/sh".as_ptr(), ptr::null()];
         Ok(Plan {
+            direct,
             candidates: candidates(program, path),
             shell_arguments: terminated(shell.into_iter().chain(arguments.clone().skip(1))),
             arguments: terminated(arguments),

@@ -134,6 +134,28 @@ fn program_is_searched_in_the_tasks_own_path() {
 }
 
 #[test]
+fn direct_program_runs_in_place_of_the_other_if_it_can_be_run() {
+    let mut run = Run::new();
+    let folder = run.folder.path().to_owned();
+    let bare = folder.join("bare");
+    std::fs::write(&bare, "exit 5").unwrap();
+    std::fs::set_permissions(&bare, PermissionsExt::from_mode(0o755)).unwrap();
+    let bare = bare.to_str().unwrap().to_owned();
+    for (direct, code) in [
+        (&["false"][..], 1),
+        (&["there-is-no-such-program"], 3),
+        (&[&bare], 3),
+        (&["/"], 3),
+        (&[], 3),
+    ] {
+        let mut start = run.task(&["sh", "-c", "exit 3"]);
+        start.direct = Some(direct.iter().map(|word| c_string(word)).collect());
+        let id = run.send(start, &[]);
+        assert_eq!(run.status(id), Status::Code(code), "{direct:?}");
+    }
+}
+
+#[test]
 fn signals_are_at_their_defaults_and_the_group_is_its_own() {
     let mut run = Run::new();
     let id = run.start(&["sh", "-c", "kill -PIPE $$"]);

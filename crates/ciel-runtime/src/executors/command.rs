@@ -24,6 +24,8 @@ pub(crate) enum Stdout {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) program: Vec<OsString>,
+    /// A program with its arguments that is the same to the user, if it can be run.
+    pub(crate) direct: Option<Vec<OsString>>,
     /// Words that come before the program: those of its container or environment.
     pub(crate) outer: Vec<OsString>,
     /// The last word of the program as the user wrote it, if that differs.

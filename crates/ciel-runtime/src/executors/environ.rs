@@ -47,6 +47,7 @@ impl CommandLine for Environ {
         Ok(Plan {
             outer: surroundings::before(arguments, &mut environment)?,
             program,
+            direct: None,
             written: None,
             stdin: Vec::new(),
             stdout: Stdout::Printed,

@@ -9,6 +9,7 @@
 pub(crate) mod call;
 pub(crate) mod command;
 pub(crate) mod coroutine;
+pub(crate) mod direct;
 mod environ;
 mod export;
 mod first_step;

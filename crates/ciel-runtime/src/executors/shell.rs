@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::command::{CommandLine, Plan, Stdout, Workspace};
 use super::names::SHELL;
 use super::template::{Template, is_name};
-use super::{streaming, surroundings, tools, words};
+use super::{direct, streaming, surroundings, tools, words};
 
 /// The words before a script for `sh`.
 const SH: &[&str] = &["sh", "-c"];
@@ -99,16 +99,19 @@ impl CommandLine for Shell {
         let script = format!("{opened}{script}");
         environment.extend(words::variables(arguments, desk)?);
         let folder = words::folder(arguments, desk)?;
-        let words = self.shell(arguments)?.iter().map(OsString::from);
-        let program = words.chain([script.into()]).collect();
+        let shell = self.shell(arguments)?;
+        let direct = direct::words(&script, &environment).filter(|_| shell == SH);
+        let program = shell.iter().map(OsString::from).chain([script.into()]);
         let stdout = match names.is_empty() && outputs == 1 {
             true => Stdout::Output(0),
             false => Stdout::Printed,
         };
         let stdin = words::joined(arguments, "stdin")?;
+        let outer = surroundings::before(arguments, &mut environment)?;
         Ok(Plan {
-            outer: surroundings::before(arguments, &mut environment)?,
-            program,
+            direct: direct.filter(|_| outer.is_empty()),
+            outer,
+            program: program.collect(),
             written: Some(command.clone()),
             stdin,
             stdout,

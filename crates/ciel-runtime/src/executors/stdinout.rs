@@ -46,6 +46,7 @@ impl CommandLine for Stdinout {
         Ok(Plan {
             outer: surroundings::before(arguments, &mut environment)?,
             program,
+            direct: None,
             written: None,
             stdin: words::joined(arguments, "inputs")?,
             stdout: Stdout::Output(0),

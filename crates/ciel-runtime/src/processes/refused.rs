@@ -5,8 +5,10 @@
 use ciel_graph::Assignment;
 use ciel_model::{Failure, FailureKind, Label};
 use ciel_spawner::Left;
+use ciel_store::Written;
 
 use crate::engine::Engine;
+use crate::room::NoRoom;
 
 pub(super) fn refused_start(label: &Label, refusal: &ciel_spawner::Refusal) -> Failure {
     let failure = Failure::new(FailureKind::TaskError, label.clone(), refusal.to_string());
@@ -14,6 +16,15 @@ pub(super) fn refused_start(label: &Label, refusal: &ciel_spawner::Refusal) -> F
         Some(hint) => failure.with_hint(hint),
         None => failure,
     }
+}
+
+/// What is said of this attempt, if it is about this one.
+pub(super) fn own(
+    (written, no_room): &(Written, NoRoom),
+    assignment: &Assignment,
+) -> Option<NoRoom> {
+    let attempt = (assignment.label.name.0, assignment.attempt.0);
+    ((written.task, written.attempt) == attempt).then(|| no_room.clone())
 }
 
 pub(super) fn too_large(assignment: &Assignment, bytes: u64) -> Box<Failure> {

@@ -75,7 +75,7 @@ def forget() -> None:
 def _outline(source: Source) -> _Outline:
     """A module is parsed once, however many others import it."""
     try:
-        statements = [*_statements(ast.parse(source.data).body)]
+        statements = [*_statements(source.tree().body)]
     except (SyntaxError, ValueError):
         statements = []
     calling = [(node, roots) for node in statements if (roots := [*_roots(node)])]

@@ -68,11 +68,13 @@ class _Place:
 class Source:
     """A text of Python, parsed once."""
 
-    def __init__(self, text: str, file: str) -> None:
-        """Raises SyntaxError for text that is not Python, ValueError for null bytes."""
+    def __init__(self, text: str, file: str, tree: ast.Module | None = None) -> None:
+        """`tree` is the text as parsed, if it was. Raises SyntaxError for text that is not Python,
+        ValueError for null bytes.
+        """
         self.file = file
         self.lines = re.split(r"\r\n|\r|\n", text)
-        self.module = ast.parse(text, file)
+        self.module = ast.parse(text, file) if tree is None else tree
         self.scope = Scope(self.module, None)
         self.places = list(_functions(self.module.body, self.scope))
         self.submitted = self._submitted()

@@ -1,11 +1,12 @@
 """Source files of the program's modules: what lines define, and modules as a whole.
 
-A file is read and compiled at most once in a process, and never run. It knows no functions. Read
+A file is read, parsed and compiled at most once in a process, and never run. It knows no functions. Read
 next: `_reached.py`.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib.util
 import re
@@ -55,6 +56,11 @@ class Source:
         except (AttributeError, OSError):
             return b""
 
+    def tree(self) -> ast.Module:
+        """The module as a tree, which nobody changes; raises SyntaxError or ValueError."""
+        text = importlib.util.decode_source(self.data)
+        return parsed(text if text.endswith("\n") else f"{text}\n")
+
     @functools.cached_property
     def code(self) -> types.CodeType | None:
         """The code of the module as a whole; `None` if it is of C, or does not compile."""
@@ -90,6 +96,15 @@ class Source:
             place = match.start(1)
             found.setdefault(match[1], line)
         return found
+
+
+@functools.lru_cache(maxsize=4)
+def parsed(text: str) -> ast.Module:
+    """A text as a tree, which nobody changes; raises SyntaxError or ValueError.
+
+    Lines end as `linecache` has them, so that all who need the text of a file share one tree.
+    """
+    return ast.parse(text)
 
 
 @functools.cache

@@ -21,7 +21,7 @@ from ciel import _nondeterminism
 from ciel._defaults import copied_defaults
 from ciel._errors import CielWarning
 from ciel._failed_task import FOLDER, make_in_run
-from ciel._sources import source_of
+from ciel._sources import parsed, source_of
 
 if TYPE_CHECKING:
     from ciel._lint import Finding, Source
@@ -81,7 +81,7 @@ def _parsed(text: str, file: str) -> Source | None:
     from ciel._lint import Source
 
     try:
-        return Source(text, file)
+        return Source(text, file, parsed(text))
     except (SyntaxError, ValueError, RecursionError):  # the file was edited
         return None
 

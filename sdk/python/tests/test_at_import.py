@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import ast
 import importlib
+import linecache
 from pathlib import Path
 
 import pytest
 
 from ciel._reached import reached
+from ciel._sources import Source, parsed
 from test_kept import edit, run
 
 JOB = '''
@@ -186,3 +188,25 @@ def test_module_is_parsed_once_however_many_import_it(
     found = {piece.name for piece in reached(count)}
     assert {f"import of {name}" for name in names} <= found
     assert len(parsed) == len(names)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"x = 1\n",
+        b"x = 1",
+        b"x = 1\r\ny = 2\r\n",
+        b"# coding: latin-1\nx = '\xe9'\n",
+        b"\xef\xbb\xbfx = 1\n",
+    ],
+    ids=["usual", "no last end of line", "CRLF", "latin-1", "mark"],
+)
+def test_file_is_parsed_once_for_the_lint_and_for_what_its_import_does(
+    data: bytes, tmp_path: Path
+) -> None:
+    """Each process parsed a file up to three times, for a millisecond and a half each."""
+    path = tmp_path / "one.py"
+    path.write_bytes(data)
+    text = "".join(linecache.getlines(str(path)))
+    assert Source(str(path)).tree() is parsed(text)
+    assert ast.dump(parsed(text)) == ast.dump(ast.parse(data))

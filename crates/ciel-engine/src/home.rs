@@ -201,6 +201,7 @@ fn stage_after(message: &ToSite) -> After {
         ToSite::Stop { .. } => After::Over,
         ToSite::Offer(_)
         | ToSite::Relabel { .. }
+        | ToSite::ReaderWaits { .. }
         | ToSite::Begin(_)
         | ToSite::Refuse { .. }
         | ToSite::Prefetch { .. }

@@ -7,7 +7,7 @@
 use bytes::Bytes;
 use ciel_graph::{self as graph, Ahead, Assignment};
 use ciel_model::{
-    Class, Handle, Micros, Name, Near, OrderLabel, Resolution, Resources, TaskKey, WaitEnd,
+    Class, Handle, Micros, Name, Near, OrderLabel, Pairing, Resolution, Resources, TaskKey, WaitEnd,
 };
 use ciel_node::{AttemptKey, Capacity, Slot, WorkerKey};
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,11 @@ pub enum ToSite {
         attempt: AttemptKey,
         /// Its label.
         label: OrderLabel,
+    },
+    /// The reader of what a task will write directly waits for that only.
+    ReaderWaits {
+        /// The attempt of the producer.
+        attempt: AttemptKey,
     },
     /// An offered task is not to run at this site any more.
     Withdraw {
@@ -131,6 +136,8 @@ pub struct Offer {
     pub begun_in: Option<AttemptKey>,
     /// Files that it takes as references, of which a worker may keep something.
     pub near: Box<[Near]>,
+    /// Which direct streams it reads or writes.
+    pub pairing: Pairing,
 }
 
 /// What the home has to know of a site.

@@ -9,14 +9,14 @@ use ciel_engine::message::{Notice, Offer, ToHome, ToSite};
 use ciel_graph::{self as graph, Ahead, Assignment, Awaited, Entry, Output};
 use ciel_model::{
     AttemptNumber, Class, Descriptor, Failure, FailureKind, Form, Handle, Label, Name, OrderLabel,
-    Pool, Resolution, Resources, StrandKey, TaskKey, Value, WaitEnd,
+    Pairing, Pool, Resolution, Resources, SingleReader, StrandKey, TaskKey, Value, WaitEnd,
 };
 use ciel_node::{AttemptKey, Capacity, Slot, WorkerKey};
 use proptest::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-const KINDS_TO_SITE: u8 = 13;
+const KINDS_TO_SITE: u8 = 14;
 
 const KINDS_TO_HOME: u8 = 10;
 
@@ -145,6 +145,10 @@ impl Seed {
                 is_limited: !self.flag,
                 near: [Name(7).into()].into(),
                 begun_in: self.flag.then_some(attempt),
+                pairing: Pairing {
+                    reads: self.flag.then_some(attempt.task),
+                    reader: SingleReader::Waits,
+                },
             }),
             1 => ToSite::Relabel { attempt, label },
             2 => ToSite::Withdraw { attempt },
@@ -176,6 +180,7 @@ impl Seed {
             },
             10 => ToSite::Stop { attempt },
             11 => ToSite::ReadOn { attempt },
+            12 => ToSite::ReaderWaits { attempt },
             _ => ToSite::JobEnded,
         }
     }

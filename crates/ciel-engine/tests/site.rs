@@ -9,8 +9,8 @@ use ciel_engine::site::Site;
 use ciel_engine::{Caller, Effect, Event, Reply};
 use ciel_graph::{self as graph, Ahead, Assignment, Entry};
 use ciel_model::{
-    AttemptNumber, Class, Descriptor, Handle, Label, Name, OrderLabel, Pool, Resources, StrandKey,
-    TaskKey,
+    AttemptNumber, Class, Descriptor, Handle, Label, Name, OrderLabel, Pairing, Pool, Resources,
+    StrandKey, TaskKey,
 };
 use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 
@@ -47,6 +47,7 @@ fn offer(task: u64) -> ToSite {
         is_limited: false,
         near: Box::default(),
         begun_in: None,
+        pairing: Pairing::default(),
     })
 }
 

@@ -5,6 +5,7 @@
 mod backpressure;
 mod children;
 mod house;
+mod pairs;
 mod processes;
 mod room;
 

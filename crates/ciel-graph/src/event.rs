@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_model::{
     ActionKey, AttemptNumber, Audit, Content, Descriptor, Fact, Failure, Form, Handle, Label,
-    Micros, Mode, Name, Near, OrderLabel, RerunReason, Resolution, Site, StrandKey, TaskKey, Value,
-    WaitEnd, limits,
+    Micros, Mode, Name, Near, OrderLabel, Pairing, RerunReason, Resolution, Site, StrandKey,
+    TaskKey, Value, WaitEnd, limits,
 };
 
 pub use crate::checkpoint::Checkpoint;
@@ -376,6 +376,15 @@ pub enum Action {
         is_root: bool,
         /// Files that it takes as references: it may use what a worker has made of them before.
         near: Box<[Near]>,
+        /// Which direct streams it reads or writes.
+        pairing: Pairing,
+    },
+    /// The reader of what an offered or placed task will write directly waits for that only.
+    ReaderWaits {
+        /// The producer.
+        task: TaskKey,
+        /// The number of its attempt.
+        attempt: AttemptNumber,
     },
     /// Look up whether an earlier run has kept the result of a task: [`Event::ResultFound`],
     /// [`Event::ResultKnown`] or [`Event::ResultMissing`] answers.
@@ -482,8 +491,7 @@ pub enum Action {
     },
     /// Two runs of a task gave what may differ.
     Compare(Box<Comparison>),
-    /// A transition of a task, for observers; only if the graph has any, and after all other
-    /// actions of the same event.
+    /// A transition of a task, for observers if there are any; after all other actions.
     Happened(Box<Happening>),
     /// A task ended; for the history, which the shell bounds.
     Ended(Box<TaskSummary>),

@@ -317,6 +317,7 @@ impl Graph {
             replay_us: resume.as_ref().map(|_| task.replay_us()),
             is_root: self.verdict.is_root(key),
             near: self.near(task),
+            pairing: self.pairing_of(key),
         })
     }
 

@@ -29,6 +29,7 @@ mod losses;
 mod lost_files;
 mod objects;
 mod outcome;
+mod pairs;
 mod policy;
 mod reconstruct;
 mod recovery;

@@ -98,6 +98,7 @@ impl Graph {
             let of_an_attempt = matches!(
                 action,
                 Action::Offer { .. }
+                    | Action::ReaderWaits { .. }
                     | Action::FindResult { .. }
                     | Action::Withdraw { .. }
                     | Action::Stop { .. }

@@ -231,7 +231,7 @@ impl Graph {
         let task = self.task_mut(key);
         if missing > 0 {
             task.state = State::Waiting { missing };
-            return;
+            return self.tell_producer(key, &needed, actions);
         }
         self.note(now, key, Moment::Ready);
         self.offer_or_look_up(now, key, actions);

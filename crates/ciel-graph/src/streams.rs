@@ -138,7 +138,7 @@ impl Graph {
     }
 
     /// The mode in which a task would read an output that it takes as a stream.
-    fn mode_of(&self, reader: TaskKey, target: ObjectKey) -> Option<Mode> {
+    pub(crate) fn mode_of(&self, reader: TaskKey, target: ObjectKey) -> Option<Mode> {
         let producer = self.tasks.get(&self.producer_of(target)?)?;
         let output = producer.outputs.iter().position(|it| *it == target)?;
         let reader = &self.tasks[&reader];

@@ -90,6 +90,18 @@ pub const STREAM_READER_WAIT_MS: u64 = 50;
 /// about to start.
 pub const STREAM_READER_START_MS: u64 = 10_000;
 
+/// Microseconds for which a ready producer with a single consumer is expected to have a reader that
+/// was not spawned yet: so long it begins only where two slots are free.
+pub const STREAM_READER_EXPECTED_US: u64 = 50_000;
+
+/// Microseconds for which a slot is kept for the reader of a direct stream that waits for nothing
+/// but the beginning of it.
+pub const STREAM_SLOT_KEPT_US: u64 = 1_000_000;
+
+/// Microseconds for which a producer with a reader leaves a slot free that it could have for itself
+/// alone, because another direct stream has the second one.
+pub const STREAM_PRODUCER_HELD_US: u64 = 250_000;
+
 /// Milliseconds after which it is looked whether a command reads an output that is a stream, which
 /// it has opened for reading and writing; each further look comes after twice the time.
 pub const STREAM_MISREAD_MS_MIN: u64 = 50;

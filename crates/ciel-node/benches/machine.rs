@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 
-use ciel_model::{AttemptNumber, Class, OrderLabel, Resources, TaskKey};
+use ciel_model::{AttemptNumber, Class, OrderLabel, Pairing, Resources, TaskKey};
 use ciel_node::{Action, AttemptKey, Capacity, Event, Kept, Node};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -65,6 +65,7 @@ impl Driver {
                 is_root: false,
                 is_limited: false,
                 near: Box::default(),
+                pairing: Pairing::default(),
             });
         }
         while let Some(attempt) = self.placed.pop() {

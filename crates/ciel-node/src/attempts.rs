@@ -29,6 +29,12 @@ impl<V> Attempts<V> {
         latest.map(|(_, value)| value)
     }
 
+    pub(crate) fn get_mut(&mut self, attempt: &AttemptKey) -> Option<&mut V> {
+        let latest = self.0.get_mut(&attempt.task);
+        let latest = latest.filter(|(number, _)| *number == attempt.number);
+        latest.map(|(_, value)| value)
+    }
+
     pub(crate) fn contains_key(&self, attempt: &AttemptKey) -> bool {
         self.get(attempt).is_some()
     }

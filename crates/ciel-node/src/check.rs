@@ -32,6 +32,7 @@ impl Node {
             "more scripts than threads"
         );
         self.check_held();
+        self.check_pairs();
         let busy = self.placed.values().filter(|placed| !placed.only_listens());
         assert!(
             !self.capacity.serial || busy.count() <= 1,

@@ -39,11 +39,13 @@ impl Node {
                 self.enqueue(ready);
                 continue;
             }
-            let waits = lets_go && self.lets_others_go(&ready, passed.is_empty());
+            let waits = lets_go && self.lets_others_go(&ready, passed.is_empty())
+                || self.leaves_to_pairs(now, &ready);
             let slot = (!waits).then(|| self.place_for(now, &ready, &passed, actions));
             match slot.flatten() {
                 Some(slot) => {
                     self.settle(&ready, slot, actions);
+                    self.keep_for_reader(now, &ready);
                     self.overtaken = if passed.is_empty() {
                         0
                     } else {

@@ -2,7 +2,9 @@
 //!
 //! Plain values; nothing is decided here. Read next: `node`.
 
-use ciel_model::{AttemptNumber, Class, Micros, Name, Near, OrderLabel, Pool, Resources, TaskKey};
+use ciel_model::{
+    AttemptNumber, Class, Micros, Name, Near, OrderLabel, Pairing, Pool, Resources, TaskKey,
+};
 use serde::{Deserialize, Serialize};
 
 /// One attempt of one task.
@@ -52,6 +54,13 @@ pub enum Event {
         is_limited: bool,
         /// Objects that it names: a worker that keeps something made of them suits it best.
         near: Box<[Near]>,
+        /// Which direct streams it reads or writes.
+        pairing: Pairing,
+    },
+    /// The reader of what an offered or placed task will write directly waits for that only.
+    ReaderWaits {
+        /// The producer.
+        producer: AttemptKey,
     },
     /// The place of an offered task in the serial order has another label now.
     TaskRelabeled {

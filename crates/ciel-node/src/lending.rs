@@ -6,7 +6,7 @@
 //! that other workers find enough. They can be returned at any time. When one has begun, it takes
 //! over the slot. It does not know how a worker receives a start. Read next: `node`.
 
-use ciel_model::{Class, OrderLabel};
+use ciel_model::{Class, OrderLabel, Pairing};
 
 use crate::event::{Action, AttemptKey, Kept, Slot, WorkerKey};
 use crate::node::{Node, Placed, Ready, is_current};
@@ -44,7 +44,9 @@ impl Node {
     /// Lends the first ready task, if it can take the place of `attempt`, which runs in a worker or
     /// in a process of its own.
     pub fn lend(&mut self, attempt: AttemptKey) -> Option<AttemptKey> {
-        let Placed { slot, resources } = self.placed.get(&attempt)?;
+        let Placed {
+            slot, resources, ..
+        } = self.placed.get(&attempt)?;
         let worker = match slot {
             Slot::Worker(worker) => Some(*worker),
             Slot::Process => None,
@@ -60,6 +62,7 @@ impl Node {
         let ready = &self.queued[&first];
         let fits = ready.need.resources == *resources
             && ready.resumed.is_none()
+            && ready.need.pairing == Pairing::default()
             && match worker {
                 Some(worker) => self.can_follow_in(worker, ready),
                 None => ready.need.class == Class::Process,
@@ -98,6 +101,7 @@ impl Node {
         let Some(Placed {
             slot: Slot::Worker(worker),
             resources,
+            ..
         }) = self.placed.get(&inside)
         else {
             return;
@@ -144,6 +148,8 @@ impl Node {
         let placed = self.placed.remove(&attempt);
         self.loan.retry();
         let mut placed = placed.expect("only a placed task is followed");
+        self.kept_for_readers.remove(&attempt);
+        placed.is_stream_end = false;
         let wanted = lent.map_or(0, |lent| lent.ready.need.resources.millicores);
         if placed.resources.millicores == 0 && wanted <= self.free.millicores {
             self.free.millicores -= wanted;

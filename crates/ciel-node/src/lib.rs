@@ -14,6 +14,7 @@ mod loan;
 mod memory;
 mod need;
 mod node;
+mod pairs;
 mod pool;
 mod queue;
 mod resuming;

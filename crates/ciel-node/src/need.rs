@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use ciel_model::{Class, Near, Resources};
+use ciel_model::{Class, Near, Pairing, Resources};
 
 /// How a task is run, what it takes while it runs, and what suits it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,6 +15,8 @@ pub(crate) struct Need {
     pub(crate) resources: Resources,
     /// Objects that it names: a worker that keeps something made of them suits it best.
     pub(crate) near: Box<[Near]>,
+    /// Which direct streams it reads or writes.
+    pub(crate) pairing: Pairing,
 }
 
 /// The need that came last.
@@ -43,6 +45,7 @@ mod tests {
                 class,
                 resources: Resources::default(),
                 near: Box::default(),
+                pairing: Pairing::default(),
             })
         };
         let first = share(Class::Process);

@@ -1,9 +1,9 @@
 //! The node's door: what is offered, what is placed where.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use ciel_model::{Class, KeyMap, Micros, OrderLabel, Resources, TaskKey};
+use ciel_model::{Class, KeyMap, Micros, OrderLabel, Pairing, Resources, TaskKey};
 
 use crate::attempts::Attempts;
 use crate::event::{Action, AttemptKey, Event, Kept, Slot, WorkerKey};
@@ -44,6 +44,11 @@ impl Ready {
     pub(crate) fn entry(&self) -> Entry {
         (self.label, self.attempt)
     }
+
+    /// Whether it goes before tasks that have not begun.
+    fn goes_first(&self) -> bool {
+        self.resumed.is_some() || self.need.pairing.reads.is_some()
+    }
 }
 
 /// A task in its place.
@@ -51,6 +56,8 @@ impl Ready {
 pub(crate) struct Placed {
     pub(crate) slot: Slot,
     pub(crate) resources: Resources,
+    /// It is an end of a direct stream, or may become one.
+    pub(crate) is_stream_end: bool,
 }
 
 impl Placed {
@@ -85,6 +92,10 @@ pub struct Node {
     /// How often the first of `computation` has been overtaken.
     pub(crate) overtaken: u32,
     needs: Needs,
+    /// Producers that have their slots, and until when a core is kept for the reader of each.
+    pub(crate) kept_for_readers: BTreeMap<AttemptKey, Micros>,
+    /// Ready producers that leave a slot free, to begin with their readers, and since when.
+    pub(crate) held_producers: BTreeMap<AttemptKey, Micros>,
     /// When waiting for its worker has taken a strand as long as a replay would.
     pub(crate) deadline: Option<Micros>,
     pub(crate) pools: Pools,
@@ -111,6 +122,8 @@ impl Node {
             lent: KeyMap::default(),
             overtaken: 0,
             needs: Needs::default(),
+            kept_for_readers: BTreeMap::new(),
+            held_producers: BTreeMap::new(),
             settled: false,
             deadline: None,
             pools: Pools::new(slots),
@@ -222,6 +235,7 @@ impl Node {
                 is_root,
                 is_limited,
                 near,
+                pairing,
             } => {
                 let is_apart = is_root && self.sets_root_apart(&class);
                 let only_listens = resources.millicores == 0;
@@ -232,6 +246,7 @@ impl Node {
                         class,
                         resources,
                         near,
+                        pairing,
                     }),
                     resumed,
                     is_apart,
@@ -242,6 +257,7 @@ impl Node {
                 self.on_task_offered(Box::new(ready), actions)
             }
             Event::TaskRelabeled { attempt, label } => self.on_task_relabeled(attempt, label),
+            Event::ReaderWaits { producer } => self.on_reader_waits(now, producer),
             Event::TaskWithdrawn { attempt } => self.on_task_withdrawn(attempt, actions),
             Event::TaskStopping { attempt } => self.on_task_stopping(attempt),
             Event::TaskLeft { attempt, kept } => self.on_task_left(attempt, kept),
@@ -289,15 +305,15 @@ impl Node {
 
     /// Adds a task to its queue. If it is queued with another label, that entry is stale.
     pub(crate) fn enqueue(&mut self, ready: Box<Ready>) {
-        let (entry, has_run) = (ready.entry(), ready.resumed.is_some());
+        let (entry, goes_first) = (ready.entry(), ready.goes_first());
         if ready.is_apart {
             self.apart = Some(ready.attempt);
         } else if let Some(worker) = self.busy_keeper(&ready) {
             self.pools.hold(worker, entry);
         } else if ready.need.class == Class::Coordination {
-            self.coordination.push(entry, has_run);
+            self.coordination.push(entry, goes_first);
         } else {
-            self.computation.push(entry, has_run);
+            self.computation.push(entry, goes_first);
         }
         self.queued.insert(ready.attempt, ready);
     }
@@ -335,6 +351,7 @@ impl Node {
 
     fn on_task_withdrawn(&mut self, attempt: AttemptKey, actions: &mut Vec<Action>) {
         let ready = self.queued.remove(&attempt);
+        self.held_producers.remove(&attempt);
         if let Some(ready) = &ready {
             self.pools.hold_no_more(&ready.entry());
         }
@@ -377,7 +394,11 @@ impl Node {
 
     pub(crate) fn on_task_left(&mut self, attempt: AttemptKey, kept: Kept) {
         self.turns.retain(|waiting| *waiting != attempt);
-        let Some(Placed { slot, resources }) = self.placed.remove(&attempt) else {
+        self.kept_for_readers.remove(&attempt);
+        let Some(Placed {
+            slot, resources, ..
+        }) = self.placed.remove(&attempt)
+        else {
             return;
         };
         self.loan.retry();
@@ -431,6 +452,7 @@ impl Node {
             return self.place_earliest(now, actions);
         }
         while self.threads_busy < self.capacity.threads && self.place_on_thread(actions) {}
+        self.keep_no_longer(now);
         self.place_apart(now, actions);
         self.place_computation(now, actions);
         // The last that it has let go first may have its place now.
@@ -519,6 +541,7 @@ impl Node {
             Placed {
                 slot: Slot::Thread,
                 resources,
+                is_stream_end: false,
             },
         );
     }
@@ -533,6 +556,7 @@ impl Node {
             Placed {
                 slot,
                 resources: ready.need.resources.clone(),
+                is_stream_end: ready.need.pairing != Pairing::default(),
             },
         );
         actions.push(Action::Place {

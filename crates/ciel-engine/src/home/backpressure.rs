@@ -185,6 +185,7 @@ impl Home {
         };
         match message {
             ToSite::Relabel { label, .. } => holds.relabel(attempt, *label),
+            ToSite::ReaderWaits { .. } => holds.note_reader(attempt),
             ToSite::Withdraw { .. } | ToSite::Stop { .. } => drop(holds.remove(attempt)),
             _ => {}
         }

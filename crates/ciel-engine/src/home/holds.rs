@@ -33,7 +33,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ciel_model::{Class, KeyMap, Micros, OrderLabel};
+use ciel_model::{Class, KeyMap, Micros, OrderLabel, SingleReader};
 use ciel_node::AttemptKey;
 use ciel_ordered::StrandKey;
 
@@ -143,6 +143,17 @@ impl Holds {
             held.offer.label = label;
             self.labels.insert(attempt, label);
             self.held[kind(&held.offer)].insert((label, attempt), held);
+        }
+    }
+
+    /// The reader of what a held task will write directly waits for that only.
+    pub(super) fn note_reader(&mut self, attempt: AttemptKey) {
+        let label = self.labels.get(&attempt).copied();
+        let place = label.map(|label| (label, attempt));
+        let mut each = self.held.iter_mut();
+        let held = place.and_then(|place| each.find_map(|held| held.get_mut(&place)));
+        if let Some(held) = held {
+            held.offer.pairing.reader = SingleReader::Waits;
         }
     }
 

@@ -23,6 +23,7 @@ fn subject(action: &Action) -> Option<AttemptKey> {
         Action::Happened(happening) => (happening.task, happening.attempt),
         Action::Offer { task, attempt, .. }
         | Action::Relabel { task, attempt, .. }
+        | Action::ReaderWaits { task, attempt }
         | Action::Withdraw { task, attempt }
         | Action::Continue { task, attempt, .. }
         | Action::Recalled { task, attempt, .. }
@@ -61,6 +62,7 @@ pub(super) fn translate(
             replay_us,
             is_root,
             near,
+            pairing,
             ..
         } => ToSite::Offer(Offer {
             attempt,
@@ -72,8 +74,10 @@ pub(super) fn translate(
             is_limited: descriptor.options.is_limited(),
             begun_in: None,
             near,
+            pairing,
         }),
         Action::Relabel { label, .. } => ToSite::Relabel { attempt, label },
+        Action::ReaderWaits { .. } => ToSite::ReaderWaits { attempt },
         Action::Withdraw { .. } => ToSite::Withdraw { attempt },
         Action::Begin(assignment) => ToSite::Begin(assignment),
         Action::Continue { answers, ended, .. } => ToSite::Continue {

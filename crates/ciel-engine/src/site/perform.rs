@@ -27,6 +27,10 @@ impl Site {
                 self.for_node
                     .push_back(node::Event::TaskRelabeled { attempt, label });
             }
+            ToSite::ReaderWaits { attempt: producer } => {
+                self.for_node
+                    .push_back(node::Event::ReaderWaits { producer });
+            }
             ToSite::Withdraw { attempt } => self.on_withdrawn(call, attempt),
             ToSite::Begin(assignment) => self.begin(call, assignment),
             ToSite::Refuse { attempt } => self.on_refused(call, attempt),
@@ -303,6 +307,7 @@ fn offered(offer: Offer) -> node::Event {
         is_root: offer.is_root,
         is_limited: offer.is_limited,
         near: offer.near,
+        pairing: offer.pairing,
     }
 }
 

@@ -428,6 +428,7 @@ fn print(action: &Action) -> String {
             format!("offer {}{again}", run(task, attempt))
         }
         Action::FindResult { task, attempt, .. } => format!("look up {}", run(task, attempt)),
+        Action::ReaderWaits { task, attempt } => format!("reader of {}", run(task, attempt)),
         Action::Relabel { task, attempt, .. } => format!("relabel {}", run(task, attempt)),
         Action::Withdraw { task, attempt } => format!("withdraw {}", run(task, attempt)),
         Action::Begin(assignment) => begin(assignment),

@@ -5,6 +5,7 @@
 mod caches;
 mod lending;
 mod memory;
+mod pairs;
 mod workers;
 mod world;
 

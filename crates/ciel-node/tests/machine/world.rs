@@ -1,6 +1,8 @@
 //! A node, and the words in which these tests say what happens to it and what it wants done.
 
-use ciel_model::{AttemptNumber, Class, OrderLabel, Pool, Resources, TaskKey};
+use ciel_model::{
+    AttemptNumber, Class, OrderLabel, Pairing, Pool, Resources, SingleReader, TaskKey,
+};
 use ciel_node::{Action, AttemptKey, Capacity, Event, Kept, Node, Slot, WorkerKey};
 
 /// What the strands of these tests have run before they wait.
@@ -53,6 +55,7 @@ impl World {
             is_root: false,
             is_limited: false,
             near: Box::default(),
+            pairing: Pairing::default(),
         }
     }
 
@@ -75,6 +78,7 @@ impl World {
             is_root: false,
             is_limited: false,
             near: Box::default(),
+            pairing: Pairing::default(),
         })
     }
 
@@ -88,6 +92,7 @@ impl World {
             is_root: false,
             is_limited: false,
             near: Box::default(),
+            pairing: Pairing::default(),
         })
     }
 
@@ -105,6 +110,7 @@ impl World {
             is_root: true,
             is_limited: false,
             near: Box::default(),
+            pairing: Pairing::default(),
         })
     }
 
@@ -124,6 +130,39 @@ impl World {
             *is_limited = true;
         }
         self.tell(event)
+    }
+
+    /// A task that is to write a stream for one reader, of which that is known.
+    pub fn producer(&mut self, task: u64, reader: SingleReader) -> String {
+        let reads = None;
+        self.stream_end(task, Pairing { reads, reader })
+    }
+
+    /// The reader of what a running task writes for it alone.
+    pub fn reader(&mut self, task: u64, producer: u64) -> String {
+        let reads = Some(TaskKey(producer));
+        let reader = SingleReader::None;
+        self.stream_end(task, Pairing { reads, reader })
+    }
+
+    /// A task in a process that has these streams.
+    pub fn stream_end(&mut self, task: u64, streams: Pairing) -> String {
+        let mut event = self.offered(task, Class::Process, cores_of(1));
+        if let Event::TaskOffered { pairing, .. } = &mut event {
+            *pairing = streams;
+        }
+        self.tell(event)
+    }
+
+    pub fn reader_waits(&mut self, producer: u64) -> String {
+        let producer = attempt_of(producer);
+        self.tell(Event::ReaderWaits { producer })
+    }
+
+    /// The same when so much time has passed.
+    pub fn after(&mut self, passed_us: u64) -> String {
+        self.now += passed_us;
+        self.tell(Event::Ticked)
     }
 
     pub fn relabeled(&mut self, task: u64, position: u64, epoch: u64) -> String {

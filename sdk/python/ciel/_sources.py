@@ -1,7 +1,7 @@
 """Source files of the program's modules: what lines define, and modules as a whole.
 
-A file is read, parsed and compiled at most once in a process, and never run. It knows no functions. Read
-next: `_reached.py`.
+A file is read, parsed and compiled at most once in a process, and never run. It knows no functions.
+Read next: `_reached.py`.
 """
 
 from __future__ import annotations

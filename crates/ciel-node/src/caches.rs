@@ -79,7 +79,7 @@ impl Node {
             return (free, all);
         };
         let is_alike = !self.pools.keep_caches() || ready.need.near.is_empty();
-        if is_alike || self.pools.home(ready.attempt.task).is_some() {
+        if is_alike || self.pools.home(ready.task).is_some() {
             return (free, all);
         }
         let same = self.pools.workers.values();

@@ -169,7 +169,7 @@ impl Node {
             "needs {wanted} of memory, this machine offers {all}, of which {lent} are results in \
              memory that others still use or the disk has no room for"
         );
-        let attempt = ready.attempt;
+        let attempt = ready.attempt();
         actions.push(Action::Refuse { attempt, lacking });
         true
     }

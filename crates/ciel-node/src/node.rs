@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use ciel_model::{Class, KeyMap, Micros, OrderLabel, Pairing, Resources, TaskKey};
+use ciel_model::{AttemptNumber, Class, KeyMap, Micros, OrderLabel, Pairing, Resources, TaskKey};
 
 use crate::attempts::Attempts;
 use crate::event::{Action, AttemptKey, Event, Kept, Slot, WorkerKey};
@@ -27,7 +27,8 @@ pub struct Capacity {
 /// A ready task in a queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Ready {
-    pub(crate) attempt: AttemptKey,
+    pub(crate) task: TaskKey,
+    pub(crate) number: AttemptNumber,
     pub(crate) label: OrderLabel,
     pub(crate) need: Arc<Need>,
     pub(crate) resumed: Option<Micros>,
@@ -41,8 +42,15 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
+    pub(crate) fn attempt(&self) -> AttemptKey {
+        AttemptKey {
+            task: self.task,
+            number: self.number,
+        }
+    }
+
     pub(crate) fn entry(&self) -> Entry {
-        (self.label, self.attempt)
+        (self.label, self.attempt())
     }
 
     /// Whether it goes before tasks that have not begun.
@@ -240,7 +248,8 @@ impl Node {
                 let is_apart = is_root && self.sets_root_apart(&class);
                 let only_listens = resources.millicores == 0;
                 let ready = Ready {
-                    attempt,
+                    task: attempt.task,
+                    number: attempt.number,
                     label,
                     need: self.needs.share(Need {
                         class,
@@ -292,7 +301,7 @@ impl Node {
         }
         if let Some(lacking) = self.capacity.resources.lacking(&ready.need.resources) {
             return actions.push(Action::Refuse {
-                attempt: ready.attempt,
+                attempt: ready.attempt(),
                 lacking,
             });
         }
@@ -307,7 +316,7 @@ impl Node {
     pub(crate) fn enqueue(&mut self, ready: Box<Ready>) {
         let (entry, goes_first) = (ready.entry(), ready.goes_first());
         if ready.is_apart {
-            self.apart = Some(ready.attempt);
+            self.apart = Some(ready.attempt());
         } else if let Some(worker) = self.busy_keeper(&ready) {
             self.pools.hold(worker, entry);
         } else if ready.need.class == Class::Coordination {
@@ -315,7 +324,7 @@ impl Node {
         } else {
             self.computation.push(entry, goes_first);
         }
-        self.queued.insert(ready.attempt, ready);
+        self.queued.insert(ready.attempt(), ready);
     }
 
     /// A task that is in no queue and not lent has its place, or has lost it.
@@ -549,10 +558,10 @@ impl Node {
     pub(crate) fn settle(&mut self, ready: &Ready, slot: Slot, actions: &mut Vec<Action>) {
         self.free.take(&ready.need.resources);
         if let Slot::Worker(worker) = slot {
-            self.pools.on_taken(worker, ready.attempt, ready.is_apart);
+            self.pools.on_taken(worker, ready.attempt(), ready.is_apart);
         }
         self.placed.insert(
-            ready.attempt,
+            ready.attempt(),
             Placed {
                 slot,
                 resources: ready.need.resources.clone(),
@@ -560,7 +569,7 @@ impl Node {
             },
         );
         actions.push(Action::Place {
-            attempt: ready.attempt,
+            attempt: ready.attempt(),
             slot,
         });
     }

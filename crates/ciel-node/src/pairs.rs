@@ -41,7 +41,7 @@ impl Node {
         if !is_scarce || is_reader || self.kept_until(now, ready).is_none() || !self.has_pair() {
             return false;
         }
-        let since = *self.held_producers.entry(ready.attempt).or_insert(now);
+        let since = *self.held_producers.entry(ready.attempt()).or_insert(now);
         let until = since.saturating_add(limits::STREAM_PRODUCER_HELD_US);
         if until > now {
             self.set_deadline(until);
@@ -69,7 +69,7 @@ impl Node {
 
     /// A task has its slot, and perhaps was the reader for which that was kept.
     pub(crate) fn keep_for_reader(&mut self, now: Micros, ready: &Ready) {
-        self.held_producers.remove(&ready.attempt);
+        self.held_producers.remove(&ready.attempt());
         if let Some(producer) = ready.need.pairing.reads {
             self.kept_for_readers
                 .retain(|kept, _| kept.task != producer);
@@ -77,7 +77,7 @@ impl Node {
         let until = self.kept_until(now, ready);
         let has_room = self.room_beside(self.kept_for_readers.len()) >= READER_MILLICORES;
         if let Some(until) = until.filter(|_| has_room) {
-            self.kept_for_readers.insert(ready.attempt, until);
+            self.kept_for_readers.insert(ready.attempt(), until);
             self.set_deadline(until);
         }
     }

@@ -132,6 +132,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::node::Ready;
+
+    /// There may be as many of them as memory has room for.
+    #[test]
+    fn task_in_a_queue_takes_a_cache_line() {
+        assert!(size_of::<Ready>() <= 64, "{}", size_of::<Ready>());
+    }
 
     proptest! {
         #[test]

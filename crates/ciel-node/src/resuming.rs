@@ -49,7 +49,7 @@ impl Node {
         if ready.resumed != Some(Micros::MAX) {
             return None;
         }
-        let keeper = self.pools.home(ready.attempt.task)?;
+        let keeper = self.pools.home(ready.task)?;
         (!self.pools.has_free_slot(keeper)).then_some(keeper)
     }
 
@@ -105,7 +105,7 @@ impl Node {
         if !self.free.holds(&ready.need.resources) {
             return None;
         }
-        match self.pools.home(ready.attempt.task) {
+        match self.pools.home(ready.task) {
             Some(keeper) => self.pools.has_free_slot(keeper).then_some(keeper),
             None => self.pools.worker_apart(pool, ready.only_listens, actions),
         }
@@ -122,7 +122,7 @@ impl Node {
         actions: &mut Vec<Action>,
     ) -> Option<WorkerKey> {
         let suits = (&*ready.need, ready.is_limited);
-        let Some(keeper) = self.pools.home(ready.attempt.task) else {
+        let Some(keeper) = self.pools.home(ready.task) else {
             return self.pools.worker_for(pool, wanting, suits, actions);
         };
         if self.pools.has_free_slot(keeper) {
@@ -132,7 +132,7 @@ impl Node {
             return None;
         }
         let worker = self.pools.worker_for(pool, wanting, suits, actions)?;
-        self.move_away(keeper, ready.attempt.task, actions);
+        self.move_away(keeper, ready.task, actions);
         Some(worker)
     }
 

@@ -271,7 +271,7 @@ async fn run_to_end(
     }
     let running = (&mut events, &mut pipes, turn, (&*outlets, &reopening));
     let ended = watch(engine, spawning, assignment, attempt, running).await;
-    let mut ended = ended.and_then(|ended| judge(engine, assignment, ended, &reopening));
+    let mut ended = ended.and_then(|ended| judge(engine, assignment, ended, (outlets, &reopening)));
     // Not before: that the last writer has gone would be news of its own.
     drop(writers);
     let status = ended.as_mut().and_then(ProcessEnd::status);
@@ -302,16 +302,18 @@ fn sinks_of(engine: &Engine, assignment: &Assignment, plan: &Plan) -> Failed<Vec
     plan.appends.iter().map(sink).collect()
 }
 
-/// The end of a process that has exited, unless it has opened a stream again; none if its task
-/// restarts.
+/// The end of a process that has exited, unless it has read an output that is a stream, or opened
+/// an input again that is one; none if its task restarts.
 fn judge(
     engine: &Engine,
     assignment: &Assignment,
     ended: ProcessEnd,
-    reopening: &Reopening,
+    (outlets, reopening): (&Outlets, &Reopening),
 ) -> Option<ProcessEnd> {
     let has_exited = matches!(ended, ProcessEnd::Exited { .. });
-    match reopening.told(&assignment.label).filter(|_| has_exited) {
+    let misread = outlets.misread_by_now(&assignment.label).map(Misuse::Fails);
+    let misused = misread.or_else(|| reopening.told(&assignment.label));
+    match misused.filter(|_| has_exited) {
         None => Some(ended),
         Some(Misuse::Fails(failure)) => Some(ProcessEnd::Overdrawn(failure)),
         Some(Misuse::ReadsWhole) => {

@@ -8,6 +8,7 @@
 
 mod archive;
 mod budget;
+mod closed_pipes;
 mod content;
 mod counts;
 mod digests;
@@ -43,6 +44,7 @@ pub mod values;
 mod write_back;
 
 pub use budget::Budget;
+pub use closed_pipes::ClosedPipes;
 pub use counts::{Counts, Kind, Traffic};
 pub use digests::{Digests, Part};
 pub use error::StoreError;
@@ -55,7 +57,7 @@ pub use objects::FileObjects;
 pub use opened_pipes::OpenedPipes;
 pub use partial::PartialStreams;
 pub use ranges::Ranges;
-pub use removals::{watch_opening, watch_removals};
+pub use removals::watch_removals;
 pub use run::{HeldRun, RunFolder};
 pub use scratch::Scratch;
 pub use spill::SpillFiles;

@@ -1,11 +1,11 @@
-//! How the system tells that files are removed, opened or closed: nobody has to look for that.
+//! How the system tells that files are removed or closed: nobody has to look for that.
 //!
 //! It does not know which files there are to be. Read next: `run`, whose journal is watched so, and
 //! `memory_folder`, which counts files until nobody has them open.
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 
@@ -18,19 +18,6 @@ pub fn watch_removals(folder: &Path) -> io::Result<OwnedFd> {
     let told = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
     let removed = WatchFlags::DELETE | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
     inotify::add_watch(&told, folder, removed)?;
-    Ok(told)
-}
-
-/// A descriptor that can be read without waiting once somebody has opened one of these files; what
-/// is read says nothing more.
-///
-/// # Errors
-/// As for [`watch_removals`].
-pub fn watch_opening(files: &[PathBuf]) -> io::Result<OwnedFd> {
-    let told = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-    for file in files {
-        inotify::add_watch(&told, file, WatchFlags::OPEN)?;
-    }
     Ok(told)
 }
 

@@ -301,6 +301,20 @@ def test_command_that_reads_an_output_that_is_a_stream_fails_and_is_told_so(
         assert "hint: make it an ordinary output, which is a file" in ended.talk
 
 
+def test_command_whose_reader_of_an_output_is_gone_before_it_is_seen_fails(tmp_path: Path) -> None:
+    """`dd` took the bytes out of the pipe, and had ended when it was looked at who has it open.
+
+    The command succeeded, and its result lacked what it had written. The engine is stopped here for
+    as long as the command runs, so it sees nothing of it but what the kernel has told.
+    """
+    job = jobs.write(tmp_path, READS_ITS_OUTPUT)
+    engine = "$(grep PPid /proc/$PPID/status | cut -f2)"
+    taken = "echo 1 > {out.b}; echo 1 > {out.a}; dd if={out.a} iflag=nonblock bs=9 count=1; true"
+    ended = jobs.end_of(jobs.start(job, f"kill -STOP {engine}; {taken}; kill -CONT {engine}"))
+    assert ended.status == 1, ended
+    assert "it opened its output a for reading, which is a stream" in ended.talk
+
+
 def test_command_that_has_a_stream_for_both_and_reads_it_fails_and_is_told_so(
     tmp_path: Path,
 ) -> None:

@@ -2,30 +2,33 @@
 //!
 //! Such an output is a pipe, of which the engine has both ends: who reads it waits for ever for
 //! what it has not written, or takes bytes from those that are to read them. Programs that look at
-//! a file before they write it do so. The kernel tells when a pipe is opened. One that opens it for
-//! reading and writing may write alone; nothing tells when it reads, so it is looked at then, more
-//! and more rarely. Read next: `outlet`.
+//! a file before they write it do so. The kernel tells when a pipe is opened, and when one who
+//! could only read has closed it, however soon that was. One that opens it for both may
+//! write alone; nothing tells when it reads, so it is looked at then, more and more rarely, and one
+//! that has ended by then is not found. Read next: `outlet`.
 
 use std::cell::Cell;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ciel_model::{Failure, FailureKind, Label, limits};
 use ciel_spawner::{Reading, reading};
-use ciel_store::watch_opening;
+use ciel_store::ClosedPipes;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep_until};
 
+use crate::sources::{Flow, Source};
 use crate::spawning::watched;
 
 /// The pipes of outputs that a command opens by path.
 pub(super) struct Misreading {
     told: AsyncFd<OwnedFd>,
+    closed: ClosedPipes,
     /// What the command calls the outputs, in the order of their pipes.
-    outputs: Vec<String>,
+    outputs: Vec<(String, Arc<Source>)>,
     pipes: Vec<PathBuf>,
     /// When to look next, if a process could read one, and after how long that is.
     next: Cell<Option<(Instant, Duration)>>,
@@ -33,14 +36,15 @@ pub(super) struct Misreading {
 
 impl Misreading {
     /// Watches the pipes of these outputs; none if there are none, or the system watches no more.
-    pub(super) fn watch(outputs: Vec<(String, PathBuf)>) -> Option<Misreading> {
-        let (outputs, pipes): (Vec<_>, Vec<_>) = outputs.into_iter().unzip();
+    pub(super) fn watch(outputs: Vec<(String, Arc<Source>)>) -> Option<Misreading> {
         if outputs.is_empty() {
             return None;
         }
-        let told = watch_opening(&pipes).ok()?;
+        let pipes: Vec<PathBuf> = outputs.iter().map(|(_, it)| it.pipe.clone()).collect();
+        let closed = ClosedPipes::watch(&pipes).ok()?;
         Some(Misreading {
-            told: watched(told.as_fd(), Interest::READABLE).ok()?,
+            told: watched(closed.as_fd(), Interest::READABLE).ok()?,
+            closed,
             outputs,
             pipes,
             next: Cell::new(None),
@@ -51,28 +55,38 @@ impl Misreading {
     pub(super) async fn found(&self, process: u32, task: &Label) -> Box<Failure> {
         loop {
             tokio::select! {
-                opened = self.opened() => match opened {
+                told = self.is_told() => match told {
                     Ok(()) => self.next.set(None),
                     Err(_) => return std::future::pending().await,
                 },
                 () = self.is_due() => {}
             }
+            if let Some(failure) = self.found_by_now(task) {
+                return failure;
+            }
             match reading(process, &self.pipes) {
-                Reading::Of(at) => return Box::new(failure(&self.outputs[at], task)),
+                Reading::Of(at) => return Box::new(failure(&self.outputs[at].0, task)),
                 Reading::Possible => self.look_later(),
                 Reading::Nowhere => self.next.set(None),
             }
         }
     }
 
-    /// Waits until somebody has opened one.
-    async fn opened(&self) -> std::io::Result<()> {
-        let mut ready = self.told.readable().await?;
-        // What is told does not matter, nor that there was nothing.
-        let _ = ready.try_io(|told| {
-            let mut events = [MaybeUninit::<u8>::uninit(); 4096];
-            Ok(rustix::io::read(told.get_ref(), &mut events).map(drop)?)
-        });
+    /// The failure of the task if a process has opened one for reading, and has closed it; without
+    /// waiting. One that goes directly to its reader is closed by that, too.
+    pub(super) fn found_by_now(&self, task: &Label) -> Option<Box<Failure>> {
+        let closed = self.closed.closed_by_readers().into_iter();
+        let mut closed = closed.map(|at| &self.outputs[at]);
+        let is_own =
+            |source: &Source| matches!(*source.flow.borrow(), Flow::Open | Flow::Stored { .. });
+        let read = closed.find(|(_, source)| is_own(source));
+        read.map(|(output, _)| Box::new(failure(output, task)))
+    }
+
+    /// Waits until somebody has opened or closed one.
+    async fn is_told(&self) -> std::io::Result<()> {
+        // Before it is taken: what is told meanwhile is news.
+        self.told.readable().await?.clear_ready();
         Ok(())
     }
 

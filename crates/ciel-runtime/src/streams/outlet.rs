@@ -195,9 +195,6 @@ impl Outlets {
         for index in assignment.descriptor.streams.outputs.iter().copied() {
             let (pipe, ends) = desk.output_pipe(index)?;
             let (path, file) = desk.growing_output(index)?;
-            if *stdout != Stdout::Output(index) {
-                by_path.push((desk.output_name(index), pipe.clone()));
-            }
             let form = Form::Bytes;
             let place = Place {
                 pipe,
@@ -206,7 +203,10 @@ impl Outlets {
                 file,
                 form,
             };
-            self.open(&assignment.label, index, place)?;
+            let source = self.open(&assignment.label, index, place)?;
+            if *stdout != Stdout::Output(index) {
+                by_path.push((desk.output_name(index), source));
+            }
         }
         self.misreading = Misreading::watch(by_path);
         Ok(())
@@ -220,7 +220,12 @@ impl Outlets {
         }
     }
 
-    /// From now on what comes out of the pipe of an output is carried on.
+    /// The failure of the task if a process of it has read one of its outputs; without waiting.
+    pub(crate) fn misread_by_now(&self, task: &Label) -> Option<Box<Failure>> {
+        self.misreading.as_ref()?.found_by_now(task)
+    }
+
+    /// From now on what comes out of the pipe of an output is carried on; gives what it comes from.
     ///
     /// # Errors
     /// The failure of the task if the system refuses that.
@@ -229,7 +234,7 @@ impl Outlets {
         task: &Label,
         index: u32,
         place: Place,
-    ) -> Result<(), Box<Failure>> {
+    ) -> Result<Arc<Source>, Box<Failure>> {
         let name = task.name.output(u64::from(index));
         // A smaller pipe is slower, and that is all.
         let _ = rustix::pipe::fcntl_setpipe_size(&place.ends, limits::STREAM_PIPE_BYTES);
@@ -252,14 +257,14 @@ impl Outlets {
         let pipe = (Ends::Watched(ends), held);
         let carrying = carry(source.clone(), pipe, changes, end);
         let carrying = tokio::task::spawn_local(carrying);
-        self.engine.lock().streams.insert(name, source);
+        self.engine.lock().streams.insert(name, source.clone());
         self.open.push(Outlet {
             index,
             name,
             path: place.path,
             running: Some((ended, carrying)),
         });
-        Ok(())
+        Ok(source)
     }
 
     /// The task writes: others may read.

@@ -84,12 +84,12 @@ impl CommandLine for Shell {
     ) -> Result<Plan, Refused> {
         expect_known(arguments)?;
         tools::expect_valid(arguments)?;
-        streaming::expect_valid(arguments)?;
+        let names = output_names(arguments, outputs)?;
+        streaming::expect_valid(arguments, &names)?;
         let Some(Value::String(command)) = arguments.get("command") else {
             return Err(Refused::new("its arguments have no \"command\" string")
                 .hint("for example {\"command\": \"sort {in.text} > {out.sorted}\", …}"));
         };
-        let names = output_names(arguments, outputs)?;
         let appends = appends_of(arguments)?;
         let mut template = Template::new(arguments, &names, desk)?;
         let script = template.expand(&with_descriptors(command, &appends))?;

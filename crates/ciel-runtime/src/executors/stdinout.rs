@@ -40,7 +40,7 @@ impl CommandLine for Stdinout {
             );
         }
         tools::expect_valid(arguments)?;
-        streaming::expect_valid(arguments)?;
+        streaming::expect_valid(arguments, &[])?;
         let program = words::command_line(arguments, desk)?;
         let mut environment = words::variables(arguments, desk)?;
         Ok(Plan {

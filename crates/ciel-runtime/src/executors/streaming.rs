@@ -126,8 +126,9 @@ pub(super) fn streams(arguments: &Value, names: &[String], outputs: u32, key: &s
 }
 
 /// # Errors
-/// A mode or a flag that does not exist, or both.
-pub(super) fn expect_valid(arguments: &Value) -> Result<(), Refused> {
+/// A mode or a flag that does not exist, or both; an output with none of these names.
+pub(super) fn expect_valid(arguments: &Value, names: &[String]) -> Result<(), Refused> {
+    expect_declared(arguments, names)?;
     mode(arguments)?;
     wishes(arguments)?;
     let words = stream_words(arguments).into_iter();
@@ -142,6 +143,28 @@ pub(super) fn expect_valid(arguments: &Value) -> Result<(), Refused> {
         wishes_of(word)?;
     }
     Ok(())
+}
+
+/// What a command says of its outputs. `stream_output` may be anything, as in CIEL.
+fn expect_declared(arguments: &Value, names: &[String]) -> Result<(), Refused> {
+    let given = match arguments.get("stream") {
+        None | Some(Value::Null | Value::Bool(_)) => &[],
+        Some(Value::Array(given)) => given.as_slice(),
+        Some(other) => return Err(words::wrong("stream", "true or a list of outputs", other)),
+    };
+    let is_known = |name: &Value| names.iter().any(|known| name.as_str() == Some(known));
+    if let Some(unknown) = given.iter().find(|name| !is_known(name)) {
+        let message = format!("its argument \"stream\" names no output of it: {unknown}");
+        let known = match names.is_empty() {
+            true => "its output has no name: \"stream\": true".to_owned(),
+            false => format!("its outputs are {}", names.join(", ")),
+        };
+        return Err(Refused::new(message).hint(known));
+    }
+    match arguments.get("single_consumer") {
+        None | Some(Value::Null | Value::Bool(_)) => Ok(()),
+        Some(other) => Err(words::wrong("single_consumer", "true or false", other)),
+    }
 }
 
 /// How a word wants to read its stream; nothing if it has nothing else in it.
@@ -312,7 +335,7 @@ mod tests {
             assert_eq!(wishes, [(1, Wish::Named(Mode::Overlap))]);
         }
         let wrong = json!({"stdin": [{"stream": reference(1), "granularity": 0}]});
-        assert!(expect_valid(&wrong).is_err());
+        assert!(expect_valid(&wrong, &[]).is_err());
     }
 
     #[test]
@@ -324,32 +347,64 @@ mod tests {
                 "no \"mod\" in a stream",
             ),
         ] {
-            let refused = expect_valid(&json!({"inputs": {"a": word}})).unwrap_err();
+            let refused = expect_valid(&json!({"inputs": {"a": word}}), &[]).unwrap_err();
             assert!(refused.message.contains(message), "{refused:?}");
         }
     }
 
     #[test]
     fn unknown_mode_is_refused_with_those_that_there_are() {
-        let refused = expect_valid(&json!({"stream_mode": "fast"})).unwrap_err();
+        let refused = expect_valid(&json!({"stream_mode": "fast"}), &[]).unwrap_err();
         assert_eq!(refused.message, "no mode of streams is named \"fast\"");
         assert!(refused.hint.unwrap().contains("indirect_pipe"));
-        let refused = expect_valid(&json!({"stdin_options": {"mode": "pipe"}})).unwrap_err();
+        let refused = expect_valid(&json!({"stdin_options": {"mode": "pipe"}}), &[]).unwrap_err();
         assert_eq!(refused.message, "no mode of streams is named \"pipe\"");
+    }
+
+    /// A script with `"stream": "yes"`, or with the name of no output, ran without a word, and its
+    /// readers waited for the end of the command.
+    #[test]
+    fn stream_of_no_output_is_refused() {
+        let names = ["low".to_owned(), "high".to_owned()];
+        for valid in [json!(true), json!(false), json!(null), json!(["high"])] {
+            assert_eq!(expect_valid(&json!({"stream": valid}), &names), Ok(()));
+        }
+        for (wrong, message) in [
+            (
+                json!({"stream": "yes"}),
+                "must be true or a list of outputs, not \"yes\"",
+            ),
+            (
+                json!({"stream": ["low", "lwo"]}),
+                "names no output of it: \"lwo\"",
+            ),
+            (
+                json!({"stream": true, "single_consumer": 1}),
+                "must be true or false, not 1",
+            ),
+        ] {
+            let refused = expect_valid(&wrong, &names).unwrap_err();
+            assert!(refused.message.contains(message), "{refused:?}");
+        }
+        let refused = expect_valid(&json!({"stream": ["out"]}), &[]).unwrap_err();
+        assert_eq!(
+            refused.hint.unwrap(),
+            "its output has no name: \"stream\": true"
+        );
     }
 
     #[test]
     fn mode_beside_flags_and_unknown_flags_are_refused() {
         let both = json!({"stdin_options": {"mode": "direct", "no_store": true}});
         assert!(
-            expect_valid(&both)
+            expect_valid(&both, &[])
                 .unwrap_err()
                 .message
                 .contains("both a mode and flags are in stdin_options")
         );
         let unknown = json!({"stdin_options": {"store": true}});
         assert!(
-            expect_valid(&unknown)
+            expect_valid(&unknown, &[])
                 .unwrap_err()
                 .message
                 .contains("no \"store\" in stdin_options")

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::cli_error::CliError;
 use crate::display::{self, columns, counted, size};
+use crate::named_commands::with_state;
 use crate::options::{CleanOptions, Shared};
 
 /// Removes runs of the state folder, of whatever version it is, and kept results.
@@ -34,7 +35,13 @@ pub fn clean(shared: &Shared, options: &CleanOptions) -> Result<ExitCode, CliErr
     };
     match options.json {
         true => display::print_json(&[cleanup.value(options.dry_run)]),
-        false => display::print(cleanup.text(options.dry_run).as_bytes()),
+        false => display::print(
+            with_state(
+                &cleanup.text(options.dry_run),
+                shared.state_named.as_deref(),
+            )
+            .as_bytes(),
+        ),
     }
 }
 

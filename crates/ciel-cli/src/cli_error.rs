@@ -2,6 +2,7 @@
 //!
 //! Failures of tasks are no complaints: see `failures`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use ciel_runtime::RunError;
@@ -9,6 +10,7 @@ use ciel_skywriting::diagnostic::line_column;
 use ciel_skywriting::front::Problems;
 use ciel_view::ViewError;
 
+use crate::named_commands::with_state;
 use crate::paint::Paint;
 
 /// Exit code of a job that failed.
@@ -53,6 +55,14 @@ impl CliError {
     pub fn with_hint(mut self, advice: impl Into<String>) -> CliError {
         if let CliError::Plain { hint, .. } = &mut self {
             *hint = Some(advice.into());
+        }
+        self
+    }
+
+    /// The same, of runs in a state folder that was named.
+    pub fn about_state(mut self, state: Option<&Path>) -> CliError {
+        if let CliError::Plain { hint, .. } = &mut self {
+            *hint = hint.as_ref().map(|hint| with_state(hint, state));
         }
         self
     }

@@ -23,6 +23,7 @@ mod job_files;
 mod job_settings;
 mod lint;
 mod look;
+mod named_commands;
 mod nearest;
 mod observer;
 mod options;
@@ -81,7 +82,9 @@ fn main() -> ExitCode {
     }
     let paint = paint::paint_errors(options.shared.colour);
     let json = options.command.is_json();
-    match obey(options) {
+    let state = named_commands::named(&options.shared.state);
+    let ended = obey(options).map_err(|complaint| complaint.about_state(state.as_deref()));
+    match ended {
         Ok(code) => code,
         Err(complaint) => {
             complaint.tell(paint, json);
@@ -101,6 +104,7 @@ fn heed_limit_on_files() {
 fn obey(options: Options) -> Result<ExitCode, CliError> {
     let mut shared = options.shared;
     let place = ciel_runtime::state_location::of_state(&shared.state);
+    shared.state_named = named_commands::named(&shared.state);
     shared.state_notice = place.notice(&shared.state);
     shared.state = place.path;
     match options.command {

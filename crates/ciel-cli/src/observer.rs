@@ -4,7 +4,7 @@
 //! programs. Read next: `talk`, `sink`, `failures`.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ciel_model::{Failure, FailureKind, Label};
@@ -16,6 +16,7 @@ use crate::cli_error::CliError;
 use crate::closed_streams;
 use crate::display::{counted, duration, roughly};
 use crate::failures;
+use crate::named_commands::with_state;
 use crate::options::RunOptions;
 use crate::pace::Pace;
 use crate::paint::Paint;
@@ -46,6 +47,8 @@ pub struct CommandObserver {
     terminal: bool,
     /// Output is lost without an error where standard output was closed.
     may_lose_output: bool,
+    /// The state folder, if one was named.
+    state: Option<PathBuf>,
 }
 
 /// Where the ordered output goes.
@@ -78,7 +81,13 @@ impl CommandObserver {
             }),
             terminal: io::stdout().is_terminal(),
             may_lose_output: false,
+            state: None,
         })
+    }
+
+    /// For a run in this state folder, if one was named.
+    pub fn of_state(self, state: Option<PathBuf>) -> Self {
+        CommandObserver { state, ..self }
     }
 
     /// For a program that has closed its standard output: what is printed is lost, as what it
@@ -143,7 +152,7 @@ impl CommandObserver {
         }
         if !self.quiet {
             text.push_str(&summary(outcome, self.paint));
-            text.push_str(&way_on(outcome, self.paint));
+            text.push_str(&way_on(outcome, self.state.as_deref(), self.paint));
         }
         text
     }
@@ -472,13 +481,14 @@ fn kept(outcome: &Outcome) -> String {
 }
 
 /// How an interrupted run can be resumed.
-fn way_on(outcome: &Outcome, paint: Paint) -> String {
+fn way_on(outcome: &Outcome, state: Option<&Path>, paint: Paint) -> String {
     if !outcome.resumable {
         return String::new();
     }
     let hint = paint.hint("hint");
     let run = &outcome.run;
-    format!("{hint}: continue with the same `ciel run`, or with `ciel resume {run}`\n")
+    let way = format!("continue with the same `ciel run`, or with `ciel resume {run}`");
+    format!("{hint}: {}\n", with_state(&way, state))
 }
 
 /// What is catch_panic is whole after every step, so a panic elsewhere spoils nothing.

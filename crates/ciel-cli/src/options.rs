@@ -15,6 +15,7 @@ use crate::amounts::{
     parse_size,
 };
 use crate::cli_error::CliError;
+use crate::named_commands;
 use crate::paint::Colour;
 
 /// Run a program of many tasks on all cores, with the output of the serial program.
@@ -43,7 +44,7 @@ pub struct Shared {
         value_name = "DIR",
         global = true,
         display_order = 900,
-        default_value = ".ciel",
+        default_value = named_commands::STATE,
         value_hint = ValueHint::DirPath
     )]
     pub state: PathBuf,
@@ -61,6 +62,9 @@ pub struct Shared {
     /// The notice about where the state folder is, printed before a run starts in it.
     #[arg(skip)]
     pub state_notice: Option<String>,
+    /// The state folder as it was named, if it is not the default one.
+    #[arg(skip)]
+    pub state_named: Option<PathBuf>,
 }
 
 impl Shared {

@@ -47,7 +47,8 @@ pub fn start(shared: &Shared, options: RunOptions, resume: Resume) -> Result<Exi
     }
     let sources = given.sources();
     let paint = paint::paint_errors(shared.colour);
-    let observer = Arc::new(CommandObserver::new(&options, paint, &sources)?);
+    let observer = CommandObserver::new(&options, paint, &sources)?;
+    let observer = Arc::new(observer.of_state(shared.state_named.clone()));
     tell_of_place(shared, &*observer);
     let settings = settings(shared, &options, given, resume)?;
     let job = job(&opened, &settings)?;

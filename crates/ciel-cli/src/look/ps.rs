@@ -1,5 +1,6 @@
 //! `ciel ps`: runs and their tasks.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use super::{own_failure, store};
 use crate::cli_error::CliError;
 use crate::display::{self, columns, counted, duration, shortened, size};
+use crate::named_commands::with_state;
 use crate::options::{PsOptions, Shared};
 use crate::paint::{Paint, paint_output};
 
@@ -43,7 +45,7 @@ pub fn show(shared: &Shared, options: &PsOptions) -> Result<ExitCode, CliError> 
         live + ENDED_RUNS_SHOWN_MAX
     };
     let (shown, left_out) = runs.split_at(runs.len().min(count_max));
-    let mut text = table(shown, options, paint);
+    let mut text = table(shown, options, shared.state_named.as_deref(), paint);
     if !left_out.is_empty() {
         let more = counted(left_out.len() as u64, "more run");
         text.push_str(&format!(
@@ -54,7 +56,7 @@ pub fn show(shared: &Shared, options: &PsOptions) -> Result<ExitCode, CliError> 
     display::print(text.as_bytes())
 }
 
-fn table(runs: &[RunView], options: &PsOptions, paint: Paint) -> String {
+fn table(runs: &[RunView], options: &PsOptions, state: Option<&Path>, paint: Paint) -> String {
     let rows: Vec<Vec<String>> = std::iter::once(heading())
         .chain(runs.iter().map(run_row))
         .collect();
@@ -69,7 +71,7 @@ fn table(runs: &[RunView], options: &PsOptions, paint: Paint) -> String {
         text.push_str(&format!("{line}\n"));
         if run.resumable {
             let way = format!("can be resumed: ciel resume {}", run.run.run);
-            text.push_str(&format!("  {}\n", paint.hint(&way)));
+            text.push_str(&format!("  {}\n", paint.hint(&with_state(&way, state))));
         }
         for (file, bytes) in &run.waiting {
             let waits = format!("{} wait for their turn in {file}", size(*bytes));

@@ -142,6 +142,25 @@ fn run_whose_result_has_no_reader_can_go_on() {
     expect_new_reader_gets(&job, "\"fed\"\n");
 }
 
+/// After a run with `--state`, `ciel resume RUN` was told, which looks in the default folder: there
+/// was no such run.
+#[test]
+fn commands_that_messages_name_find_a_run_in_a_state_folder_that_was_named() {
+    let folder = folder();
+    let running = begun(&folder, &["run", "--state", "its own", "job.sw"]);
+    running.signal(Signal::INT);
+    let ended = folder.ended(running.take());
+    let told = "ciel resume --state 'its own' ";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    for look in ["ps", "clean"] {
+        let ended = folder.ciel(&[look, "--state", "its own"]);
+        assert!(ended.stdout.contains(told), "{}", ended.stdout);
+    }
+    let refused = folder.ciel(&["resume", "--state", "its own", "unknown"]);
+    let told = "`ciel runs --state 'its own'`";
+    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+}
+
 #[test]
 fn killed_run_is_resumed_in_its_folder_with_its_options() {
     let folder = folder();

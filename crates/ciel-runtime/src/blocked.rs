@@ -41,6 +41,11 @@ pub enum Blocked {
         /// An input that is needed to continue is gone, too.
         for_good: bool,
     },
+    /// The folder of the run is elsewhere.
+    Moved {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// A file of the run is gone, or is not what it was.
     ObjectLost {
         /// Which and how, in words.
@@ -53,7 +58,7 @@ impl Blocked {
     pub fn code(&self) -> &'static str {
         match self {
             Blocked::DiskFull { .. } | Blocked::NoRoomFor { .. } => "run.disk-full",
-            Blocked::Removed { .. } => "run.removed",
+            Blocked::Removed { .. } | Blocked::Moved { .. } => "run.removed",
             Blocked::ObjectLost { .. } => "run.object-lost",
         }
     }
@@ -73,6 +78,10 @@ impl Blocked {
                 "`ciel run` with its script reruns the job".to_string()
             }
             Blocked::Removed { .. } => format!("continue with `ciel resume {run}`"),
+            Blocked::Moved { .. } => format!(
+                "move it back, or name the folder that has it now: \
+                 `ciel resume {run} --state DIR`"
+            ),
             Blocked::ObjectLost { .. } => {
                 format!("`ciel resume {run}` recomputes it and continues")
             }
@@ -113,6 +122,9 @@ impl fmt::Display for Blocked {
             }
             Blocked::Removed { path, .. } => {
                 write!(f, "{} is missing: it was removed", path.display())
+            }
+            Blocked::Moved { path } => {
+                write!(f, "{} is missing: it was moved", path.display())
             }
             Blocked::ObjectLost { what } => {
                 write!(f, "a file of the run is missing or has changed: {what}")

@@ -408,7 +408,7 @@ impl Engine {
         let path = self.folder.path().join(SCRATCH);
         if !path.exists() {
             let for_good = !self.folder.is_resumable().unwrap_or(false);
-            return self.hinder(Blocked::Removed { path, for_good });
+            return self.hinder_missing(path, for_good);
         }
         let free_bytes = free_bytes(&path);
         if free_bytes.is_some_and(|free| free < ROOM_BYTES_MIN) {
@@ -424,9 +424,20 @@ impl Engine {
     pub(crate) fn heed_removal(&self) {
         let removed = self.journal.as_ref().and_then(Journal::removed);
         if let Some(path) = removed {
-            let for_good = true;
-            self.hinder(Blocked::Removed { path, for_good });
+            self.hinder_missing(path, true);
         }
+    }
+
+    /// A folder of the run is missing; all of the run's, if that was moved.
+    fn hinder_missing(&self, path: PathBuf, for_good: bool) {
+        let folder = self.folder.path();
+        let is_moved = !folder.exists() && self.folder.is_resumable().unwrap_or(false);
+        self.hinder(match is_moved {
+            true => Blocked::Moved {
+                path: folder.to_path_buf(),
+            },
+            false => Blocked::Removed { path, for_good },
+        });
     }
 
     fn hinder(&self, hindrance: Blocked) {

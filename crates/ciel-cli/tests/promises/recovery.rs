@@ -169,6 +169,34 @@ fn included_text_belongs_to_the_key_and_called_scripts_and_data_do_not() {
     expect_of(&ended, "7 2 2\n");
 }
 
+/// The hint was `ciel resume RUN`, which did not find the run.
+#[test]
+fn run_whose_state_folder_was_moved_is_resumed_as_its_hint_says() {
+    let place = Place::new();
+    let gate = place.gate("gate");
+    let script = format!(
+        "print(\"begun\"); x = *{}; y = *{}; print(\"ended\");",
+        shell(&held("gate")),
+        shell("true")
+    );
+    let live = place.start_script(&["-q"], &script);
+    assert_eq!(live.line(), "begun");
+    fs::rename(place.path(".ciel"), place.path("moved")).unwrap();
+    gate.release(1);
+    let ended = live.end();
+    assert!(
+        ended.stderr.contains("is missing: it was moved"),
+        "{}",
+        ended.stderr
+    );
+    let (_, hint) = ended.stderr.split_once("has it now: `ciel ").unwrap();
+    let (words, _) = hint.split_once("DIR`").unwrap();
+    let mut words: Vec<&str> = words.split_whitespace().collect();
+    words.extend(["moved", "-q"]);
+    gate.release(1);
+    expect_of(&place.run(&words), "begun\nended\n");
+}
+
 /// "The code of a Python job is all `*.py` files in and below its folder."
 #[test]
 fn code_of_a_python_job_is_every_file_of_it_in_and_below_its_folder() {

@@ -260,7 +260,7 @@ impl Conversation {
         }
         let tag = task.tag;
         task.close(io.host, io.effects);
-        let grace_ms = limits::KILL_GRACE_MS as u32;
+        let grace_ms = self.rules.kill_grace_ms;
         io.send(tag, Cancel { grace_ms });
     }
 
@@ -278,8 +278,8 @@ impl Conversation {
         if task.killed_at.is_some() {
             return;
         }
-        task.killed_at = Some(io.now + limits::KILL_GRACE_MS * 1000);
-        let grace_ms = limits::KILL_GRACE_MS as u32;
+        let grace_ms = self.rules.kill_grace_ms;
+        task.killed_at = Some(io.now + u64::from(grace_ms) * 1000);
         io.send(tag, Cancel { grace_ms });
         self.interrupt(io);
     }

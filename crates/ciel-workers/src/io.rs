@@ -108,4 +108,6 @@ pub struct Rules {
     pub ordered_errors: bool,
     /// What a spawn asks for that does not ask for anything.
     pub options: Options,
+    /// Milliseconds that a task has to end after it was cancelled; its worker is killed then.
+    pub kill_grace_ms: u32,
 }

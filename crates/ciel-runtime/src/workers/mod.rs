@@ -33,6 +33,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use self::host::WorkerHost;
 use self::streams::TaskStreams;
 use crate::engine::Engine;
+use crate::for_tests::kill_grace_ms;
 use crate::kept::{PRINTED_BYTES_MAX, Segment};
 use crate::ordered_files;
 use crate::room::{self, NoRoom};
@@ -123,6 +124,7 @@ impl Workers {
             folder: folder.to_string_lossy().into_owned(),
             ordered_errors: engine.settings.ordered_errors,
             options: engine.settings.task_options(),
+            kill_grace_ms: u32::try_from(kill_grace_ms()).unwrap_or(u32::MAX),
         };
         Rc::new(Workers {
             streams: TaskStreams::new(&engine),

@@ -510,6 +510,7 @@ impl World {
             folder: "/program".to_string(),
             ordered_errors: false,
             options: Options::default(),
+            kill_grace_ms: ciel_model::limits::KILL_GRACE_MS as u32,
         };
         let conversation = Conversation::new(worker, self.hello.clone(), false, rules);
         let mut effects = Vec::new();
@@ -574,8 +575,7 @@ impl World {
     /// Another worker does.
     pub fn send_from(&mut self, worker: u64, tag: u32, kind: impl Into<Kind>) -> String {
         let kind = Some(kind.into());
-        let message = Box::new(WorkerMessage { tag, kind });
-        self.give(worker, Input::Message(message));
+        self.give(worker, Input::Message(WorkerMessage { tag, kind }.into()));
         self.look()
     }
 

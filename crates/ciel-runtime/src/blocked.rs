@@ -78,10 +78,10 @@ impl Blocked {
                 "`ciel run` with its script reruns the job".to_string()
             }
             Blocked::Removed { .. } => format!("continue with `ciel resume {run}`"),
-            Blocked::Moved { .. } => format!(
-                "move it back, or name the folder that has it now: \
-                 `ciel resume {run} --state DIR`"
-            ),
+            // No command, to which the former state folder would be added.
+            Blocked::Moved { .. } => {
+                format!("move it back, or resume run {run} where it is now, with `--state DIR`")
+            }
             Blocked::ObjectLost { .. } => {
                 format!("`ciel resume {run}` recomputes it and continues")
             }

@@ -189,12 +189,13 @@ fn run_whose_state_folder_was_moved_is_resumed_as_its_hint_says() {
         "{}",
         ended.stderr
     );
-    let (_, hint) = ended.stderr.split_once("has it now: `ciel ").unwrap();
-    let (words, _) = hint.split_once("DIR`").unwrap();
-    let mut words: Vec<&str> = words.split_whitespace().collect();
-    words.extend(["moved", "-q"]);
+    let (_, hint) = ended.stderr.split_once("resume run ").unwrap();
+    let (run, _) = hint
+        .split_once(" where it is now, with `--state DIR`")
+        .unwrap();
     gate.release(1);
-    expect_of(&place.run(&words), "begun\nended\n");
+    let resumed = place.run(&["resume", run, "--state", "moved", "-q"]);
+    expect_of(&resumed, "begun\nended\n");
 }
 
 /// "The code of a Python job is all `*.py` files in and below its folder."

@@ -102,8 +102,7 @@ impl IoThread {
         mut interrupts: UnboundedReceiver<Interrupt>,
     ) -> Ended {
         let mut looks = Looks::new();
-        let journal = self.engine.journal.as_ref();
-        let mut removals = Removals::of(journal.map(Journal::folder));
+        let mut removals = Removals::of(None);
         let mut unmapped = Removals::of_mappings(self.engine.folder.objects());
         let mut over = false;
         while !(over && (self.is_stalled || self.engine.lock().engine().is_quiet())) {
@@ -126,6 +125,7 @@ impl IoThread {
                 () = unmapped.next() => memory::settle(&self.engine),
                 () = looks.due() => {
                     self.look();
+                    self.watch_removals(&mut removals);
                     over |= self.watch();
                     self.rest_if_quiet(&mut looks, removals.are_told());
                 }
@@ -348,6 +348,16 @@ impl IoThread {
         let has_happened = core.take_happened();
         if looks.is_quiet(has_happened) && !is_looked_at && core.leave_unwatched() {
             looks.rest();
+        }
+    }
+
+    /// After a second the system tells of removals; no rest comes before that. To end a watch takes
+    /// it up to 15 ms, which are more than all else of a short run.
+    fn watch_removals(&self, removals: &mut Removals) {
+        if self.looks == LOOKS_BETWEEN_COUNTS + 1 {
+            let journal = self.engine.journal.as_ref();
+            *removals = Removals::of(journal.map(Journal::folder));
+            self.engine.heed_removal();
         }
     }
 

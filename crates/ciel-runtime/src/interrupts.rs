@@ -1,5 +1,8 @@
 //! The signals that ask a run to end: `SIGINT` (Ctrl-C), `SIGTERM` and `SIGHUP`.
 //!
+//! One that is ignored when the process starts stays ignored, as in any program: `nohup` and the
+//! background of a script rely on that.
+//!
 //! They are counted from the first moment of the run on, by a thread that waits for nothing else.
 //! The first two are for the input/output thread, whenever it begins to look at them. That thread
 //! may have to wait for the output, and the output for its reader; so the third ends the process at
@@ -39,7 +42,10 @@ impl Interrupts {
             act: "watch for signals",
             source,
         };
-        let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(refused)?;
+        let heeded = [SIGINT, SIGTERM, SIGHUP]
+            .into_iter()
+            .filter(|&number| !is_ignored(number));
+        let signals = Signals::new(heeded).map_err(refused)?;
         let handle = signals.handle();
         let (sender, receiver) = unbounded_channel();
         let thread = std::thread::Builder::new().name("signals".to_string());
@@ -54,6 +60,17 @@ impl Interrupts {
         };
         Ok((interrupts, receiver))
     }
+}
+
+/// Whether this process ignores that signal.
+fn is_ignored(number: libc::c_int) -> bool {
+    // SAFETY: all bits zero are a valid `sigaction`, which the system overwrites; nothing is set.
+    let set = unsafe {
+        let mut set: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(number, std::ptr::null(), &mut set);
+        set.sa_sigaction
+    };
+    set == libc::SIG_IGN
 }
 
 /// Passes each signal on; the last one ends the process.
@@ -79,16 +96,23 @@ impl Drop for Interrupts {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
     use super::Interrupts;
 
     /// A Ctrl-C in the first moments of a run was lost: it was counted here, but the input/output
     /// thread did not watch for signals yet. One run of an endless script in twenty never ended.
     #[test]
     fn signal_before_anybody_receives_is_kept() {
+        // Whoever starts this test by nohup has the signal ignored; one that is handled is heeded.
+        let seen = Arc::<AtomicBool>::default();
+        let ours = signal_hook::flag::register(super::SIGHUP, seen).unwrap();
         let (counting, mut interrupts) = Interrupts::begin().unwrap();
         signal_hook::low_level::raise(super::SIGHUP).unwrap();
         assert!(interrupts.blocking_recv().is_some());
         drop(counting);
         assert!(interrupts.blocking_recv().is_none());
+        signal_hook::low_level::unregister(ours);
     }
 }

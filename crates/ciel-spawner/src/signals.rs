@@ -10,6 +10,10 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::{Exit, Status};
 
+/// What the engine, its language or this process ignores for itself, and `SIGCHLD`, without which
+/// no child could be collected. Children have the default, whoever started the engine.
+const OWN_IGNORED: [libc::c_int; 3] = [libc::SIGPIPE, libc::SIGXFSZ, libc::SIGCHLD];
+
 /// What a look for ended children found.
 pub(crate) enum Reaped {
     /// This child has ended and was collected.
@@ -34,8 +38,9 @@ pub(crate) fn take_standard_input() -> io::Result<OwnedFd> {
 }
 
 /// Makes this process a spawner: adopts orphans below it, leaves the terminal, passes none of
-/// its descriptors on, blocks all signals and ignores none, so that children start with the
-/// defaults. Returns a descriptor that is readable when a child has ended.
+/// its descriptors on, blocks all signals and ignores none but those that the engine was started
+/// with, so that children start as those of the serial program would. Returns a descriptor that is
+/// readable when a child has ended.
 pub(crate) fn take_over() -> io::Result<OwnedFd> {
     keep_inherited_descriptors()?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -54,7 +59,10 @@ pub(crate) fn take_over() -> io::Result<OwnedFd> {
         ))?;
         for signal in 1..=libc::SIGRTMAX() {
             // Some may not be set; those are at their default for ever.
-            libc::signal(signal, libc::SIG_DFL);
+            let before = libc::signal(signal, libc::SIG_DFL);
+            if before == libc::SIG_IGN && !OWN_IGNORED.contains(&signal) {
+                libc::signal(signal, libc::SIG_IGN);
+            }
         }
         let mut child: libc::sigset_t = zeroed();
         libc::sigemptyset(&mut child);

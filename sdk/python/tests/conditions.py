@@ -6,9 +6,11 @@ It knows nothing of what is waited for. Used by tests that look at processes and
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 DEADLINE_S = 600.0
 """Far more than any condition takes to hold, also on a slow machine beside other jobs."""
@@ -24,6 +26,18 @@ def until(condition: Callable[[], bool]) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError("what the test waits for does not happen")
         pause.wait(PAUSE_S)
+
+
+@contextmanager
+def heeded_interrupts() -> Iterator[None]:
+    """Interrupts reach programs that are started inside.
+
+    A shell ignores them for what it runs in the background, the tests themselves for example, and
+    programs inherit that.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 class FileEvent:

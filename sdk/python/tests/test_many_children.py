@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import jobs
+from conditions import heeded_interrupts
 
 COMMANDS = """
 import ciel
@@ -203,7 +204,8 @@ def test_interrupt_ends_the_pause_of_a_session(
 ) -> None:
     monkeypatch.setenv("CIEL_CHILDREN_MAX", "10")
     os.mkfifo(tmp_path / "gate")
-    program = started(tmp_path, HELD.replace("thread.start()", "held(session, submitted)"))
+    with heeded_interrupts():
+        program = started(tmp_path, HELD.replace("thread.start()", "held(session, submitted)"))
     await_pause(tmp_path, program)
     program.send_signal(signal.SIGINT)
     _, err = program.communicate(timeout=jobs.DEADLINE_S)

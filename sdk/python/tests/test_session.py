@@ -21,7 +21,7 @@ import ciel
 import pytest
 from ciel._client_strand import ClientStrand
 from ciel._engine_strand import EngineStrand
-from conditions import DEADLINE_S, until
+from conditions import DEADLINE_S, heeded_interrupts, until
 
 
 @pytest.fixture
@@ -268,19 +268,6 @@ print(session.submit(abs, -4).result())
     assert "never closed" in errors and "hint:" in errors
 
 
-@pytest.fixture
-def heeded_interrupts() -> Iterator[None]:
-    """Interrupts reach programs that a test starts.
-
-    A shell ignores them for what it runs in the background, the tests themselves for example, and
-    programs inherit that.
-    """
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("heeded_interrupts")
 def test_interrupt_cancels_the_run(tmp_path: Path) -> None:
     text = """
 import ciel, os, time
@@ -289,7 +276,8 @@ def main():
     time.sleep(600)
 ciel.run(main)
 """
-    process = program(tmp_path, text)
+    with heeded_interrupts():
+        process = program(tmp_path, text)
     until((tmp_path / "began").exists)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=DEADLINE_S)

@@ -61,6 +61,43 @@ fn interrupt_is_told_as_json() {
     );
 }
 
+/// What a shell ignores for `nohup PROGRAM &` in a script.
+const IGNORED: &str = "trap '' HUP INT QUIT; exec \"$0\" run job.sw";
+
+/// `nohup ciel run job.sw &` ended with its terminal: the run watched for the signals that it was
+/// to ignore, and its commands had their defaults, so they were ended, too. Those of the serial
+/// program ignore what it ignores.
+#[test]
+fn run_that_is_to_ignore_signals_continues_and_so_do_its_commands() {
+    let folder = Folder::with_job(
+        "x = spawn_exec(\"shell\", {\"command\": \"grep SigIgn /proc/self/status; \
+         kill -INT $$; kill -HUP $$; echo > begun; cat pipe\"}, 1);\nreturn *x[0];\n",
+    );
+    folder.pipe("pipe");
+    let ciel = folder.command(&[]);
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", IGNORED]).arg(ciel.get_program());
+    command
+        .current_dir(folder.path(""))
+        .stdin(std::process::Stdio::null());
+    command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let running = Running::start(command);
+    folder.wait_for_line("begun");
+    for signal in [Signal::INT, Signal::HUP, Signal::QUIT] {
+        running.signal(signal);
+    }
+    folder.write("pipe", "read\n");
+    let ended = folder.ended(running.take());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let (ignored, rest) = ended.stdout.split_once("\\n").unwrap();
+    let mask = ignored.rsplit("\\t").next().unwrap();
+    let mask = u64::from_str_radix(mask, 16).unwrap();
+    // Signals 1 to 3, and neither SIGPIPE nor SIGTERM.
+    assert_eq!((mask & 0x5007, rest), (7, "read\\n\"\n"));
+}
+
 /// Prints more than any pipe holds.
 const LOUD: &str = "
 for (n in range(20000)) { print(\"a line that nobody reads\", n); }

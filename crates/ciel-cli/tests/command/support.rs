@@ -6,6 +6,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+#[path = "../support/signals.rs"]
+mod signals;
+
 /// The longest that anything may take on a loaded machine.
 pub const DEADLINE: Duration = Duration::from_secs(600);
 
@@ -49,6 +52,7 @@ impl Folder {
 
     /// `ciel` with these words, in this folder, in an environment of its own.
     pub fn command(&self, words: &[&str]) -> Command {
+        signals::pass_on_defaults();
         let mut command = Command::new(env!("CARGO_BIN_EXE_ciel"));
         command
             .args(words)

@@ -14,6 +14,7 @@ mod live;
 mod marks;
 pub mod programs;
 pub mod random;
+mod signals;
 mod stream;
 mod terminal;
 mod trees;
@@ -155,6 +156,7 @@ impl Place {
 
     /// Another program, likewise.
     pub fn program(&self, file: &Path) -> Command {
+        signals::pass_on_defaults();
         let mut command = Command::new(file);
         command
             .current_dir(self.folder.path())

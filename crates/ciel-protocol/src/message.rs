@@ -21,6 +21,13 @@ pub trait WireMessage:
     fn kind_name(&self) -> Option<&'static str>;
 }
 
+impl wire::Reference {
+    /// Bytes that it adds to a message in Protocol Buffers, but for its own length.
+    pub fn bytes(&self) -> usize {
+        self.encoded_len()
+    }
+}
+
 macro_rules! wire_message {
     ($message:ident, $module:ident, { $($kind:ident $name:literal),* $(,)? }) => {
         impl WireMessage for $message {

@@ -57,6 +57,7 @@ fn numbers_of_the_page_are_the_limits() {
     for (name, number) in [
         ("PROTOCOL", limits::PROTOCOL as usize),
         ("MESSAGE_BYTES_MAX", limits::MESSAGE_BYTES_MAX),
+        ("ANSWERS_BYTES_MAX", limits::ANSWERS_BYTES_MAX),
         ("DEFINITIONS_MAX", limits::DEFINITIONS_MAX as usize),
         ("SLOTS_MAX", limits::SLOTS_MAX as usize),
         ("VALUE_BYTES_BELOW", limits::VALUE_BYTES_BELOW),

@@ -12,6 +12,7 @@ use ciel_model::{
     Content, Failure, Form, Handle, InputMode, Label, Micros, Refused, Resolution, WaitEnd,
 };
 use ciel_node::AttemptKey;
+use ciel_protocol::limits::ANSWERS_BYTES_MAX;
 use ciel_protocol::wire::reference::State;
 use ciel_protocol::wire::{Future, Reference, Resume};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -322,7 +323,8 @@ impl WorkerTask {
         shown.map(|it| self.attempt.watch(*it).into()).collect()
     }
 
-    /// The strand continues: what its worker receives.
+    /// The strand continues: what its worker receives. Of very many answers it asks again for the
+    /// last ones, so that they are one message each time.
     pub(crate) fn resume(
         &mut self,
         host: &mut dyn Host,
@@ -330,8 +332,18 @@ impl WorkerTask {
         ended: Option<WaitEnd>,
     ) -> Failed<Resume> {
         let mut references = Vec::with_capacity(answers.len());
+        // What is resolved by then is an observation, of which nothing may be left out.
+        let mut left = match ended {
+            None => ANSWERS_BYTES_MAX,
+            Some(_) => usize::MAX,
+        };
         for (handle, known) in answers {
-            references.push(self.reference(host, handle, known)?);
+            if left == 0 && !has_references(&known) {
+                continue;
+            }
+            let reference = self.reference(host, handle, known)?;
+            left = left.saturating_sub(reference.bytes());
+            references.push(reference);
         }
         let timed_out = ended.is_some_and(|ended| ended.timed_out);
         Ok(Resume {
@@ -409,4 +421,9 @@ impl WorkerTask {
         self.files.clear(host);
         host.forget(self.assignment.task);
     }
+}
+
+/// Whether a task that receives it receives references with it.
+fn has_references(known: &Resolution) -> bool {
+    matches!(known, Resolution::Ready { value, .. } if !value.references.is_empty())
 }

@@ -246,3 +246,25 @@ def test_mistake_at_the_import_of_a_job_is_shown_without_frames_of_importlib(
     assert ended.status == 1
     assert "inner.py:3, in <module>" in ended.talk and "job.py:1, in <module>" in ended.talk
     assert "importlib" not in ended.talk
+
+
+MANY = """
+import ciel
+
+@ciel.task(timeout=600)
+def fails(number):
+    raise ValueError(number, "x" * 200_000)
+
+def main():
+    futures = [fails.spawn(number) for number in range(180)]
+    try:
+        ciel.gather(futures)
+    except ValueError as error:
+        first = error.args[0]
+    return first, sum(future.exception().args[0] for future in futures)
+"""
+
+
+def test_failures_that_are_more_than_a_message_arrive_all(tmp_path: Path) -> None:
+    """The worker of a `main` that gathered 200,000 failures was ended for the engine's message."""
+    assert jobs.run(tmp_path, MANY).value == [0, 179 * 90]

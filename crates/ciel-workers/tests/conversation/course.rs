@@ -5,6 +5,7 @@ use ciel_graph as graph;
 use ciel_model::TaskKey;
 use ciel_model::limits::KILL_GRACE_MS;
 use ciel_node::{Slot, WorkerKey};
+use ciel_protocol::limits::ANSWERS_BYTES_MAX;
 use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{Audit, Exit, FileRead, Hello, PoolPolicy, TailSpawn, WorkerMessage};
 use ciel_workers::{Input, accept};
@@ -47,6 +48,28 @@ fn parked_task_resumes_with_what_it_waited_for() {
         "[finished], resume 1 with value"
     );
     assert_eq!(world.send(1, exit(&[0], 0)), "[finished]");
+}
+
+/// A task that waited for 200,000 children which had failed was sent their failures in one message
+/// of 72 MB. It was longer than a message may be, and the worker was ended for that.
+#[test]
+fn answers_that_are_more_than_a_message_come_when_they_are_asked_for_again() {
+    let mut world = World::running(hello());
+    world.send(0, define(5, "p", 1));
+    for child in 0..3 {
+        world.send(1, spawn(child.into(), child, 5, &[]));
+    }
+    assert_eq!(world.send(1, park(3, &[0, 1, 2])), "[blocked], start 2");
+    let long = || error_with("x".repeat(ANSWERS_BYTES_MAX / 2));
+    world.send(2, long());
+    world.send(3, long());
+    let told = world.send(4, long());
+    let (_, told) = told.rsplit_once("], ").expect("it failed");
+    assert_eq!(told, "resume 1 with error error");
+    assert_eq!(
+        world.send(1, park(3, &[2])),
+        "[blocked], resume 1 with error"
+    );
 }
 
 /// What a worker says that runs tasks inside the ones that spawn them.

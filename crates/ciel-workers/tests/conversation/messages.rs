@@ -234,8 +234,12 @@ pub fn log(level: i32) -> Kind {
 }
 
 pub fn error() -> Kind {
+    error_with("no")
+}
+
+pub fn error_with(message: impl Into<String>) -> Kind {
     let failure = Some(Failure {
-        message: "no".to_string(),
+        message: message.into(),
         ..Failure::default()
     });
     Kind::Error(Error { failure })

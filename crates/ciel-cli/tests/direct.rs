@@ -174,8 +174,12 @@ fn program_that_a_signal_kills_ends_as_behind_its_shell() {
     };
     let calls = ["SEGV", "KILL", "PIPE"].map(call).concat();
     let ended = place.script(&[], &format!("{}{calls}", pairs(&[], "")));
-    let shown = [(139, "Segmentation fault\n"), (137, "Killed\n"), (141, "")];
-    let shown = shown.map(|(status, said)| format!("result\nfailed {status} null half{said}\n|\n"));
+    let shown = [
+        ("SIGSEGV", "Segmentation fault\n"),
+        ("SIGKILL", "Killed\n"),
+        ("SIGPIPE", ""),
+    ];
+    let shown = shown.map(|(name, said)| format!("result\nfailed null {name} half{said}\n|\n"));
     expect_well(&ended, &shown.concat());
 }
 
@@ -196,4 +200,38 @@ fn command_that_a_shell_would_only_start_has_no_shell() {
         "{}",
         ended.stdout
     );
+}
+
+/// A command that a signal had killed had 128 + n as its exit status where a shell had waited for
+/// it, and none, but the name of the signal, where the shell had become the command.
+#[test]
+fn command_that_a_signal_killed_names_it_whoever_waited_for_the_command() {
+    let place = Place::new();
+    program(&place, "killed", "#!/bin/sh\nkill -TERM $$\n");
+    let commands = [
+        "./killed",
+        "./killed;",
+        "./killed x > out",
+        "exec ./killed",
+        "kill -TERM $$",
+        "exit 129",
+    ];
+    let call =
+        |command| format!("show(spawn_exec(\"shell\", {{\"command\": \"{command}\"}}, 1)[0]);");
+    let script = format!("{}{}", pairs(&[], ""), commands.map(call).concat());
+    let ended = place.script(&[], &script);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let lines = ended
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("failed"));
+    let lines: Vec<&str> = lines.map(str::trim_end).collect();
+    let (last, killed) = lines.split_last().unwrap();
+    assert!(
+        killed
+            .iter()
+            .all(|line| line.starts_with("failed null SIGTERM")),
+        "{lines:?}"
+    );
+    assert_eq!((*last, lines.len()), ("failed 129 null", commands.len()));
 }

@@ -11,7 +11,7 @@ use ciel_spawner::Status;
 use serde_json::{Map, Value, json};
 
 use crate::executors::command::Plan;
-use crate::workspace::{A_STREAM, shortened, signal_name};
+use crate::workspace::{A_STREAM, known_name, shortened, signal_name};
 
 /// The language of such a failure, by which readers recognise its fields.
 const LANGUAGE: &str = "command";
@@ -27,6 +27,9 @@ const WORDS_OF_SEEKING: [&str; 4] = [
 /// Characters of a command in a message.
 const COMMAND_CHARACTERS_MAX: usize = 80;
 
+/// What shells add to the number of the signal that killed a program, for their own exit status.
+const KILLED: i32 = 128;
+
 /// How a command that failed has ended.
 pub(crate) enum Ended {
     /// With another exit status than 0, or by a signal.
@@ -38,6 +41,24 @@ pub(crate) enum Ended {
         /// What to do about it.
         hint: &'static str,
     },
+}
+
+impl Ended {
+    /// With a status other than 0. A shell that ends as one of its programs was killed is taken as
+    /// killed: whether there is a shell at all, and whether its last program replaces it, is not
+    /// the command's to know. 129 stays an exit status, which programs use for wrong arguments.
+    pub(crate) fn badly(plan: &Plan, status: Status) -> Ended {
+        let signal = match status {
+            Status::Code(code) if plan.written.is_some() => code - KILLED,
+            _ => 0,
+        };
+        Ended::Badly(
+            match signal > libc::SIGHUP && known_name(signal).is_some() {
+                true => Status::Signal(signal, false),
+                false => status,
+            },
+        )
+    }
 }
 
 /// What a command left when it failed.

@@ -440,7 +440,7 @@ fn conclude(
     };
     check_inputs(assignment, desk)?;
     if status != Status::Code(0) {
-        let ended = Ended::Badly(status);
+        let ended = Ended::badly(plan, status);
         return Err(Box::new(failed(assignment, plan, desk, pipes, ended)));
     }
     if let Some(told) = pipes.differs() {

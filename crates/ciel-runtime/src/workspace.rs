@@ -539,6 +539,12 @@ pub(crate) fn shortened(text: &str, characters_max: usize) -> String {
 
 /// `SIGSEGV` for 11.
 pub(crate) fn signal_name(number: i32) -> String {
+    let name = known_name(number);
+    name.map_or_else(|| format!("signal {number}"), str::to_string)
+}
+
+/// The name of a signal that ends programs.
+pub(crate) fn known_name(number: i32) -> Option<&'static str> {
     let known = [
         (libc::SIGHUP, "SIGHUP"),
         (libc::SIGINT, "SIGINT"),
@@ -559,9 +565,6 @@ pub(crate) fn signal_name(number: i32) -> String {
         (libc::SIGXFSZ, "SIGXFSZ"),
         (libc::SIGSYS, "SIGSYS"),
     ];
-    let name = known
-        .iter()
-        .find(|(known, _)| *known == number)
-        .map(|(_, name)| *name);
-    name.map_or_else(|| format!("signal {number}"), str::to_string)
+    let name = known.iter().find(|(known, _)| *known == number);
+    name.map(|(_, name)| *name)
 }

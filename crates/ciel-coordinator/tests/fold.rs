@@ -59,10 +59,10 @@ fn output_that_a_snapshot_holds_can_be_released_before_the_record_behind_it() {
     let mut original = Conversation::begin();
     original.tell(Event::RootSubmitted {
         name: Name::of_root(b"undone"),
-        descriptor: Arc::new(Descriptor {
-            replayable: true,
-            ..Descriptor::plain("sim", Class::Coordination, "root", Vec::new())
-        }),
+        descriptor: Arc::new(
+            Descriptor::plain("sim", Class::Coordination, "root", Vec::new())
+                .with(|it| it.replayable = true),
+        ),
     });
     original.tell(Event::TaskPlaced { task, attempt });
     let printed = || Piece::Bytes(b"begun\n".to_vec());

@@ -400,24 +400,25 @@ fn spawn() -> Step {
     Step::Spawn {
         action: 4,
         first: Handle(9),
-        descriptor: Arc::new(Descriptor {
-            code: CodeIdentity::of(vec![FunctionCode {
-                name: "f".into(),
-                place: Site {
+        descriptor: Arc::new(
+            Descriptor::plain("python", pooled, "f", b"p".to_vec()).with(|it| {
+                it.code = CodeIdentity::of(vec![FunctionCode {
+                    name: "f".into(),
+                    place: Site {
+                        file: "a.py".into(),
+                        line: 1,
+                    },
+                    digest: Digest(300),
+                }]);
+                it.inputs = vec![Input::value(Handle(0))];
+                it.options = Options::shared_live();
+                it.site = Site {
                     file: "a.py".into(),
-                    line: 1,
-                },
-                digest: Digest(300),
-            }]),
-            inputs: vec![Input::value(Handle(0))],
-            options: Options::shared_live(),
-            site: Site {
-                file: "a.py".into(),
-                line: 3,
-            },
-            replayable: true,
-            ..Descriptor::plain("python", pooled, "f", b"p".to_vec())
-        }),
+                    line: 3,
+                };
+                it.replayable = true;
+            }),
+        ),
     }
 }
 
@@ -520,17 +521,18 @@ fn ends() -> Vec<(&'static str, Event)> {
             Event::TaskTailSpawned {
                 task,
                 attempt,
-                descriptor: Arc::new(Descriptor {
-                    options: Arc::new(Options {
-                        resources: Resources {
-                            millicores: 2000,
-                            ..Resources::default()
-                        },
-                        retries: 3,
-                        ..Options::default()
+                descriptor: Arc::new(
+                    Descriptor::plain("shell", Class::Process, "g", b"p".to_vec()).with(|it| {
+                        it.options = Arc::new(Options {
+                            resources: Resources {
+                                millicores: 2000,
+                                ..Resources::default()
+                            },
+                            retries: 3,
+                            ..Options::default()
+                        })
                     }),
-                    ..Descriptor::plain("shell", Class::Process, "g", b"p".to_vec())
-                }),
+                ),
                 after: 6,
                 audit: None,
             },

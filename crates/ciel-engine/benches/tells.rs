@@ -137,24 +137,17 @@ impl Job {
     }
 
     fn spawn(&mut self, number: u32, inputs: Vec<Handle>) {
-        let descriptor = Descriptor {
-            inputs: inputs.into_iter().map(Input::value).collect(),
-            replayable: true,
-            ..pooled(b"payload")
-        };
+        let descriptor = pooled(b"payload").with(|it| {
+            it.inputs = inputs.into_iter().map(Input::value).collect();
+            it.replayable = true;
+        });
         self.spawn_as(number, descriptor);
     }
 
     /// A call that no other one equals, and of which the result may be shared.
     fn spawn_pure(&mut self, number: u32) {
         let descriptor = pooled(&number.to_le_bytes());
-        self.spawn_as(
-            number,
-            Descriptor {
-                purity: Purity::Declared,
-                ..descriptor
-            },
-        );
+        self.spawn_as(number, descriptor.with(|it| it.purity = Purity::Declared));
     }
 
     fn spawn_as(&mut self, number: u32, descriptor: Descriptor) {

@@ -48,10 +48,8 @@ fn label(what: &str) -> Label {
 }
 
 fn descriptor(outputs: u32) -> Descriptor {
-    Descriptor {
-        outputs,
-        ..Descriptor::plain("e", Class::Coordination, "t", b"t".as_slice())
-    }
+    Descriptor::plain("e", Class::Coordination, "t", b"t".as_slice())
+        .with(|it| it.outputs = outputs)
 }
 
 fn value() -> Value<Handle> {

@@ -101,14 +101,13 @@ impl Sites {
     ) -> (u64, u32) {
         let action = self.spawned;
         self.spawned += 1;
-        let descriptor = Descriptor {
-            inputs: inputs.to_vec(),
-            options: Arc::new(Options {
+        let descriptor = Descriptor::plain("p", class, "t", b"t".as_slice()).with(|it| {
+            it.inputs = inputs.to_vec();
+            it.options = Arc::new(Options {
                 weights: Weights::new(weights).into(),
                 ..Options::default()
-            }),
-            ..Descriptor::plain("p", class, "t", b"t".as_slice())
-        };
+            });
+        });
         let step = Step::Spawn {
             action,
             first: Handle(action as u32),

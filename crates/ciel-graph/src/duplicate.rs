@@ -382,15 +382,14 @@ fn second(descriptor: &Descriptor, purpose: Purpose) -> Descriptor {
         retries,
         ..(*descriptor.options).clone()
     };
-    Descriptor {
-        class: match purpose {
+    descriptor.clone().with(|it| {
+        it.class = match purpose {
             Purpose::Check => descriptor.class.apart(),
             Purpose::Straggler => descriptor.class.clone(),
-        },
-        options: Arc::new(options),
-        keeping: Keeping::Never,
-        ..descriptor.clone()
-    }
+        };
+        it.options = Arc::new(options);
+        it.keeping = Keeping::Never;
+    })
 }
 
 /// Whether two values are known to be equal.

@@ -99,10 +99,8 @@ pub(crate) fn fail(graph: &mut Graph, task: TaskKey) {
 }
 
 pub(crate) fn descriptor(what: &str) -> Descriptor {
-    Descriptor {
-        replayable: true,
-        ..Descriptor::plain("e", Class::Pooled(Pool::new("e", 1)), what, Vec::new())
-    }
+    Descriptor::plain("e", Class::Pooled(Pool::new("e", 1)), what, Vec::new())
+        .with(|it| it.replayable = true)
 }
 
 /// A root that runs since time 0.

@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ciel_model::{
-    AttemptNumber, Class, Descriptor, Digest, Failure, FailureKind, Handle, HashTrie, InputMode,
-    KeyTable, Mark, Micros, Name, Near, ObjectKey, SerialOrder, TaskKey, limits, weigh,
+    AttemptNumber, Class, Digest, Failure, FailureKind, Handle, HashTrie, InputMode, KeyTable,
+    Mark, Micros, Name, Near, ObjectKey, RecentKinds, SerialOrder, TaskKey, limits, weigh,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -79,6 +79,9 @@ pub struct Graph {
     pub(crate) stragglers: Stragglers,
     #[serde(skip)]
     pub(crate) children: Children,
+    /// A matter of memory alone.
+    #[serde(skip)]
+    pub(crate) kinds: RecentKinds,
 }
 
 /// A pure call that others may share.
@@ -116,6 +119,7 @@ impl Graph {
             duplicates: Duplicates::default(),
             stragglers: Stragglers::default(),
             children: Children::default(),
+            kinds: RecentKinds::default(),
         }
     }
 
@@ -327,10 +331,8 @@ impl Graph {
         if !matches!(task.descriptor.class, Class::Pooled(_)) {
             return Box::default();
         }
-        let Descriptor {
-            inputs, options, ..
-        } = &*task.descriptor;
-        let given = (0..).zip(inputs).zip(&task.inputs);
+        let options = &task.descriptor.options;
+        let given = (0..).zip(&task.descriptor.inputs).zip(&task.inputs);
         let named = given.filter(|((_, input), _)| input.mode == InputMode::Reference);
         let files = named.filter_map(|((index, _), object)| {
             let percent = options.weights.percent_of(index);

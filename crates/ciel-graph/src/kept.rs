@@ -229,10 +229,8 @@ mod tests {
     /// A root that spawned a command which takes kept results; what the graph wants done.
     fn looked_up() -> (Graph, Vec<Action>) {
         let mut graph = parent_of(0);
-        let descriptor = Descriptor {
-            keeping: Keeping::Takes,
-            ..Descriptor::plain("shell", Class::Process, "sort", b"sort".to_vec())
-        };
+        let descriptor = Descriptor::plain("shell", Class::Process, "sort", b"sort".to_vec())
+            .with(|it| it.keeping = Keeping::Takes);
         let step = Step::Spawn {
             action: 0,
             first: Handle(0),

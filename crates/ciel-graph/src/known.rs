@@ -324,11 +324,11 @@ mod tests {
     fn pair() -> Graph {
         let mut graph = parent_of(0);
         for (action, inputs) in [(0, Vec::new()), (1, vec![Input::value(Handle(0))])] {
-            let descriptor = Descriptor {
-                keeping: Keeping::Takes,
-                inputs,
-                ..Descriptor::plain("shell", Class::Process, "sort", Vec::new())
-            };
+            let descriptor =
+                Descriptor::plain("shell", Class::Process, "sort", Vec::new()).with(|it| {
+                    it.keeping = Keeping::Takes;
+                    it.inputs = inputs;
+                });
             let step = Step::Spawn {
                 action,
                 first: Handle(action as u32),

@@ -416,10 +416,8 @@ mod tests {
 
     fn parent_of_a_file_with(impure: bool, digest: Option<Digest>) -> (Graph, Name) {
         let mut graph = root();
-        let child = Descriptor {
-            purity: Purity::of(impure.then_some(false), false),
-            ..Descriptor::plain("sh", Class::Process, "child", Vec::new())
-        };
+        let child = Descriptor::plain("sh", Class::Process, "child", Vec::new())
+            .with(|it| it.purity = Purity::of(impure.then_some(false), false));
         let step = Event::TaskStepped {
             task: ROOT,
             attempt: AttemptNumber(0),

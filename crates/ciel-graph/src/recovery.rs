@@ -90,6 +90,10 @@ impl Graph {
         self.drop_duplicates(now, &mut told);
         let all: Vec<TaskKey> = self.tasks.keys().collect();
         for key in all {
+            // A snapshot has a kind for each task.
+            if let Some(task) = self.tasks.get_mut(&key) {
+                self.kinds.share(&mut task.descriptor);
+            }
             self.recover(now, key, &mut told);
         }
         // The new process knows no attempt: it has nothing to end, and each ready task is offered

@@ -65,7 +65,7 @@ impl Graph {
         &mut self,
         now: Micros,
         name: Name,
-        descriptor: Arc<Descriptor>,
+        mut descriptor: Arc<Descriptor>,
         strand: Strand,
         parent: Option<Arc<Label>>,
         inputs: Vec<ObjectKey>,
@@ -73,6 +73,7 @@ impl Graph {
         let key = TaskKey(self.next_task);
         self.next_task += 1;
         self.counts.spawned += 1;
+        self.kinds.share(&mut descriptor);
         self.functions.on_spawned(&descriptor.what);
         self.owners.add(strand.begin, key);
         self.owners.add(strand.end, key);

@@ -167,14 +167,8 @@ fn task_of_another_kind_or_size_cannot_follow() {
         ..Options::default()
     };
     for other in [
-        Descriptor {
-            class: Class::Process,
-            ..worker(&[0])
-        },
-        Descriptor {
-            options: Arc::new(large),
-            ..worker(&[0])
-        },
+        worker(&[0]).with(|it| it.class = Class::Process),
+        worker(&[0]).with(|it| it.options = Arc::new(large)),
         Descriptor {
             inputs: vec![Input::reference(Handle(0))],
             ..worker(&[0])

@@ -33,10 +33,7 @@ impl Driver {
             actions: Vec::new(),
             spawns: (0, 0),
         };
-        let descriptor = Descriptor {
-            replayable,
-            ..plain()
-        };
+        let descriptor = plain().with(|it| it.replayable = replayable);
         driver.tell(Event::RootSubmitted {
             name: Name::of_root(b"test"),
             descriptor: Arc::new(descriptor),
@@ -155,10 +152,7 @@ fn loop_of_tail_spawns_stays_flat() {
 }
 
 fn replayable() -> Descriptor {
-    Descriptor {
-        replayable: true,
-        ..plain()
-    }
+    plain().with(|it| it.replayable = true)
 }
 
 fn assert_flat(what: &str, act: impl FnOnce()) {
@@ -177,11 +171,10 @@ fn chain_of_lazy_tasks_is_woken_without_recursion() {
         let inputs = task.checked_sub(1).map(|before| Handle(before as u32));
         driver.spawn(
             0,
-            Descriptor {
-                inputs: inputs.into_iter().map(Input::value).collect(),
-                options: options.clone().into(),
-                ..plain()
-            },
+            plain().with(|it| {
+                it.inputs = inputs.into_iter().map(Input::value).collect();
+                it.options = options.clone().into();
+            }),
         );
     }
     driver.tell(Event::TaskBlocked {
@@ -209,13 +202,7 @@ fn bytes_of_pending_tasks(replayable: bool) -> i64 {
     let mut driver = Driver::with_root(replayable);
     let held = measure(|| {
         for _ in 0..PENDING {
-            driver.spawn(
-                0,
-                Descriptor {
-                    replayable,
-                    ..plain()
-                },
-            );
+            driver.spawn(0, plain().with(|it| it.replayable = replayable));
         }
     });
     assert_eq!(driver.graph.pending() as u64, PENDING + 1);
@@ -251,7 +238,7 @@ fn functions_beyond_their_bound_are_counted_together() {
     let mut driver = Driver::with_root(false);
     for number in 0..5_000 {
         let what = format!("function{number}").into();
-        driver.spawn(0, Descriptor { what, ..plain() });
+        driver.spawn(0, plain().with(|it| it.what = what));
     }
     let functions = driver.graph.functions();
     assert_eq!(

@@ -102,10 +102,9 @@ impl World {
     }
 
     fn run(&mut self) {
-        let descriptor = Descriptor {
-            replayable: true,
-            ..Descriptor::plain("e", Class::Pooled(Pool::new("e", 1)), "root", Vec::new())
-        };
+        let descriptor =
+            Descriptor::plain("e", Class::Pooled(Pool::new("e", 1)), "root", Vec::new())
+                .with(|it| it.replayable = true);
         self.tell(Event::RootSubmitted {
             name: Name::of_root(b"job"),
             descriptor: Arc::new(descriptor),
@@ -220,11 +219,11 @@ impl World {
         for (index, command) in self.commands.clone().into_iter().enumerate() {
             let inputs = command.inputs.into_iter().map(Handle).map(Input::value);
             let what = format!("c{index}");
-            let descriptor = Descriptor {
-                inputs: inputs.collect(),
-                purity: Purity::of(command.is_impure.then_some(false), false),
-                ..Descriptor::plain("sh", Class::Process, &what, Vec::new())
-            };
+            let descriptor =
+                Descriptor::plain("sh", Class::Process, &what, Vec::new()).with(|it| {
+                    it.inputs = inputs.collect();
+                    it.purity = Purity::of(command.is_impure.then_some(false), false);
+                });
             let step = Step::Spawn {
                 action: index as u64,
                 first: Handle(index as u32),

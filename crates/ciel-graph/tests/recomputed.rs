@@ -39,10 +39,8 @@ fn step(graph: &mut Graph, task: TaskKey, step: Step) -> Vec<Action> {
 /// A root that runs and has spawned a task, which runs, too.
 fn parent_and_child() -> Graph {
     let mut graph = Graph::new(Policy::default());
-    let root = Descriptor {
-        replayable: true,
-        ..Descriptor::plain("e", Class::Pooled(Pool::new("e", 1)), "root", Vec::new())
-    };
+    let root = Descriptor::plain("e", Class::Pooled(Pool::new("e", 1)), "root", Vec::new())
+        .with(|it| it.replayable = true);
     let name = Name::of_root(b"job");
     let descriptor = Arc::new(root);
     tell(&mut graph, Event::RootSubmitted { name, descriptor });

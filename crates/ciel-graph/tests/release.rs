@@ -42,10 +42,8 @@ impl World {
             failed: None,
         };
         let pool = Class::Pooled(Pool::new("e", 1));
-        let root = Descriptor {
-            replayable,
-            ..Descriptor::plain("e", pool, "root", Vec::new())
-        };
+        let root =
+            Descriptor::plain("e", pool, "root", Vec::new()).with(|it| it.replayable = replayable);
         world.tell(Event::RootSubmitted {
             name: Name::of_root(b"job"),
             descriptor: Arc::new(root),
@@ -102,11 +100,10 @@ impl World {
 
     fn spawn_as(&mut self, action: u64, inputs: &[u64], pure: bool) {
         let inputs = inputs.iter().map(|input| Input::value(handle(*input)));
-        let descriptor = Descriptor {
-            purity: Purity::of(pure.then_some(true), false),
-            inputs: inputs.collect(),
-            ..Descriptor::plain("sh", Class::Process, "step", Vec::new())
-        };
+        let descriptor = Descriptor::plain("sh", Class::Process, "step", Vec::new()).with(|it| {
+            it.purity = Purity::of(pure.then_some(true), false);
+            it.inputs = inputs.collect();
+        });
         self.step(Step::Spawn {
             action,
             first: handle(action),

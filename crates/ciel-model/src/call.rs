@@ -11,11 +11,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::code::{CodeIdentity, FunctionCode};
+use crate::descriptor::Descriptor;
 use crate::digest::{Digest, Hasher};
 use crate::members::Members;
 use crate::payload::Payload;
 use crate::reference::ObjectKey;
-use crate::task::Descriptor;
 
 /// What is asked of an executor, references not included.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

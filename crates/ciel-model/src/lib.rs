@@ -2,13 +2,14 @@
 //! failures, limits.
 //!
 //! Nothing here decides anything, and nothing here knows a socket, a file or a clock. Start with
-//! [`task::Descriptor`] and [`reference::Value`]; [`order::SerialOrder`] is what makes "earlier in
-//! the serial program" a comparison of two numbers.
+//! [`descriptor::Descriptor`] and [`reference::Value`]; [`order::SerialOrder`] is what makes
+//! "earlier in the serial program" a comparison of two numbers.
 
 pub mod audit;
 pub mod call;
 mod call_options;
 pub mod code;
+pub mod descriptor;
 pub mod digest;
 pub mod fact;
 pub mod failure;
@@ -39,6 +40,7 @@ pub use audit::{Audit, FileRead};
 pub use call::{CallKey, Invocation, Reason};
 pub use call_options::CallOptions;
 pub use code::{CodeIdentity, FunctionCode, Reached, Site};
+pub use descriptor::{Descriptor, RecentKinds, TaskKind};
 pub use digest::{Digest, Hasher};
 pub use fact::{ActionKey, Fact, FactAct, WaitEnd};
 pub use failure::{Call, Exception, Failure, FailureDetails, FailureKind, Frame};
@@ -61,8 +63,7 @@ pub use segmented::Segmented;
 pub use segmented_queue::SegmentedQueue;
 pub use stream::{ConsumerFlags, Mode, ProducerFlags, Streams, UnknownMode, Wish};
 pub use task::{
-    AttemptNumber, Class, Descriptor, Input, InputMode, Keeping, Options, Pool, Purity, StrandKey,
-    TaskKey,
+    AttemptNumber, Class, Input, InputMode, Keeping, Options, Pool, Purity, StrandKey, TaskKey,
 };
 pub use weights::{Near, Weights, weigh};
 

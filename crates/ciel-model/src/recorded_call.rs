@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use crate::call::{CallKey, Invocation};
 use crate::code::{CodeIdentity, Site};
+use crate::descriptor::Descriptor;
 use crate::digest::Digest;
 use crate::members::Members;
 use crate::reference::ObjectKey;
-use crate::task::Descriptor;
 
 /// The key of a call that was spawned, and what messages say of it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,19 +1,13 @@
-//! Tasks as they are requested: descriptors, options, keys.
+//! What is said of tasks as they are requested: keys, classes, options.
 //!
-//! A descriptor has what to run and with which references; it does not know where or when, nor what
-//! its payload means (only the executor does).
+//! It does not know what a task runs. Read next: `descriptor`, which has all of one.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use bytes::Bytes;
-
-use crate::code::{CodeIdentity, Reached, Site};
-use crate::payload::Payload;
 use crate::rare::Rare;
 use crate::reference::Handle;
 use crate::resources::Resources;
-use crate::stream::Streams;
 use crate::weights::Weights;
 
 /// The engine's key of a task; never reused within a run.
@@ -230,62 +224,6 @@ impl Purity {
     }
 }
 
-/// A task to be run.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-pub struct Descriptor {
-    /// Who runs it.
-    pub executor: Arc<str>,
-    /// How it is run.
-    pub class: Class,
-    /// The name that messages show: the function or command.
-    pub what: Arc<str>,
-    /// What to run, as the executor understands it; it names inputs by index.
-    pub payload: Payload,
-    /// The code that it runs.
-    pub code: CodeIdentity,
-    /// All code that it may reach.
-    pub reached: Reached,
-    /// The references it is given, which become the task's handles `0..n`.
-    pub inputs: Vec<Input>,
-    /// Number of outputs.
-    pub outputs: u32,
-    /// Those of them that are streams, and how it reads those of others.
-    pub streams: Rare<Streams>,
-    /// The rest.
-    #[serde(with = "usual")]
-    pub options: Arc<Options>,
-    /// Where it was spawned.
-    pub site: Site,
-    /// What is said about its effects.
-    pub purity: Purity,
-    /// The strand's spawns are recorded so that it can be replayed from its start.
-    pub replayable: bool,
-    /// Whether its result is kept across runs, and whether it takes one that was.
-    pub keeping: Keeping,
-}
-
-impl Descriptor {
-    /// A task with one output, default options and nothing special about it.
-    pub fn plain(executor: &str, class: Class, what: &str, payload: impl Into<Bytes>) -> Self {
-        Descriptor {
-            executor: executor.into(),
-            class,
-            what: what.into(),
-            payload: Payload::new(payload),
-            code: CodeIdentity::default(),
-            reached: Reached::default(),
-            inputs: Vec::new(),
-            outputs: 1,
-            streams: Rare::default(),
-            options: Options::shared_default(),
-            site: Site::default(),
-            purity: Purity::Unsaid,
-            replayable: false,
-            keeping: Keeping::Never,
-        }
-    }
-}
-
 impl Options {
     /// The default options but that output may go out while the task runs, one copy for all tasks.
     pub fn shared_live() -> Arc<Options> {
@@ -302,53 +240,5 @@ impl Options {
     pub fn shared_default() -> Arc<Options> {
         static DEFAULT: LazyLock<Arc<Options>> = LazyLock::new(Arc::default);
         DEFAULT.clone()
-    }
-}
-
-/// Options as they are written: most tasks have one of the two usual ones, of which there is one
-/// copy in memory.
-mod usual {
-    use std::sync::Arc;
-
-    use serde::de::{Deserialize, Deserializer};
-    use serde::ser::{Serialize, Serializer};
-
-    use super::Options;
-
-    #[derive(serde::Serialize)]
-    enum Written<'a> {
-        Default,
-        Live,
-        Other(&'a Options),
-    }
-
-    #[derive(serde::Deserialize)]
-    enum Read {
-        Default,
-        Live,
-        Other(Options),
-    }
-
-    pub(super) fn serialize<S: Serializer>(
-        options: &Arc<Options>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let (default, live) = (Options::shared_default(), Options::shared_live());
-        let written = match &**options {
-            options if *options == *default => Written::Default,
-            options if *options == *live => Written::Live,
-            other => Written::Other(other),
-        };
-        written.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Arc<Options>, D::Error> {
-        Ok(match Read::deserialize(deserializer)? {
-            Read::Default => Options::shared_default(),
-            Read::Live => Options::shared_live(),
-            Read::Other(options) => Arc::new(options),
-        })
     }
 }

@@ -305,7 +305,7 @@ fn root(settings: &Settings, job: &Job<'_>, recorded: bool) -> Arc<Descriptor> {
         Job::Session(_) => session::root_descriptor(&what),
     };
     descriptor.site.file = script.display().to_string().into();
-    descriptor.options = release_early(descriptor.options, &descriptor.class);
+    descriptor.options = release_early(descriptor.options.clone(), &descriptor.class);
     Arc::new(descriptor)
 }
 

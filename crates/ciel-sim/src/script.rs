@@ -14,7 +14,7 @@ use ciel_graph::{Carriage, Output, Step, Until, Wait};
 use ciel_model::{
     ActionKey, Class, CodeIdentity, Content, Descriptor, Fact, FactAct, Failure, FailureKind, Form,
     Handle, Input, Keeping, Label, Name, Options, Payload, Pool, Purity, Reached, Resolution,
-    Resources, Site, Streams, Value, WaitEnd, Weights,
+    Resources, Site, Streams, TaskKind, Value, WaitEnd, Weights,
 };
 
 use crate::in_place::{self, Calls, Known, Local};
@@ -525,14 +525,12 @@ pub fn descriptor(
         true => Input::value(handle),
         false => Input::reference(handle),
     };
-    Arc::new(Descriptor {
+    let kind = TaskKind {
         executor: "sim".into(),
         class: class(task),
         what: format!("t{definition}").into(),
-        payload: Payload::new((definition as u32).to_be_bytes().to_vec()),
         code: CodeIdentity::default(),
         reached: Reached::default(),
-        inputs: inputs.into_iter().enumerate().map(input).collect(),
         outputs,
         streams: Streams {
             outputs: task.streams.map(|_| 0).into_iter().collect(),
@@ -549,6 +547,11 @@ pub fn descriptor(
             Kind::Process => Keeping::Takes,
             Kind::Thread | Kind::Pool(_) => Keeping::Never,
         },
+    };
+    Arc::new(Descriptor {
+        payload: Payload::new((definition as u32).to_be_bytes().to_vec()),
+        inputs: inputs.into_iter().enumerate().map(input).collect(),
+        kind: Arc::new(kind),
     })
 }
 

@@ -125,13 +125,12 @@ impl Conversation {
         self.spawn(1, child());
         self.spawn(
             2,
-            Descriptor {
-                options: Arc::new(Options {
+            Descriptor::plain("shell", Class::Process, "true", b"true".to_vec()).with(|it| {
+                it.options = Arc::new(Options {
                     lazy: true,
                     ..Options::default()
-                }),
-                ..Descriptor::plain("shell", Class::Process, "true", b"true".to_vec())
-            },
+                })
+            }),
         );
         let mut value = Value::inline(Form::Json, b"[1]".to_vec());
         value.references = vec![Handle(0)];
@@ -286,16 +285,16 @@ impl Conversation {
 }
 
 fn root() -> Descriptor {
-    Descriptor {
-        outputs: 3,
-        replayable: true,
-        ..Descriptor::plain(
-            "skywriting",
-            Class::Coordination,
-            "main",
-            b"program".to_vec(),
-        )
-    }
+    Descriptor::plain(
+        "skywriting",
+        Class::Coordination,
+        "main",
+        b"program".to_vec(),
+    )
+    .with(|it| {
+        it.outputs = 3;
+        it.replayable = true;
+    })
 }
 
 fn child() -> Descriptor {
@@ -304,9 +303,15 @@ fn child() -> Descriptor {
         memory_bytes: Some(1 << 30),
         others: [("gpu".into(), 1000)].into(),
     };
-    Descriptor {
-        inputs: vec![Input::value(Handle(0))],
-        options: Arc::new(Options {
+    Descriptor::plain(
+        "python",
+        Class::Pooled(Pool::new("python", 1)),
+        "f",
+        b"f".to_vec(),
+    )
+    .with(|it| {
+        it.inputs = vec![Input::value(Handle(0))];
+        it.options = Arc::new(Options {
             resources,
             retries: 2,
             timeout_us: Some(60_000_000),
@@ -314,20 +319,14 @@ fn child() -> Descriptor {
             live: true,
             keep: Some(true),
             weights: Weights::new([Some(250)]).into(),
-        }),
-        site: Site {
+        });
+        it.site = Site {
             file: "main.sw".into(),
             line: 12,
-        },
-        purity: Purity::Declared,
-        replayable: true,
-        ..Descriptor::plain(
-            "python",
-            Class::Pooled(Pool::new("python", 1)),
-            "f",
-            b"f".to_vec(),
-        )
-    }
+        };
+        it.purity = Purity::Declared;
+        it.replayable = true;
+    })
 }
 
 fn checkpoint() -> Checkpoint {

@@ -132,10 +132,7 @@ fn task_at_the_frontier_that_waits_for_nothing_goes_on() {
 }
 
 fn pure() -> Descriptor {
-    Descriptor {
-        purity: Purity::Declared,
-        ..pooled(&[])
-    }
+    pooled(&[]).with(|it| it.purity = Purity::Declared)
 }
 
 /// Task 1 spawns task 3, an equal call of task 2, which is behind it and is held: the frontier
@@ -262,10 +259,7 @@ fn command_that_reads_or_writes_a_stream_or_has_a_time_limit_is_not_paused() {
 #[test]
 fn bound_gives_way_to_a_paused_command_if_the_leftmost_task_has_no_slot() {
     let mut house = house();
-    let equal = || Descriptor {
-        purity: Purity::Declared,
-        ..command()
-    };
+    let equal = || command().with(|it| it.purity = Purity::Declared);
     assert_eq!(house.spawn(equal()), "start 2");
     assert_eq!(house.step(attempt_of(1), spawn(0, equal())), "");
     take(&mut house);

@@ -3,7 +3,7 @@
 use crate::house::{House, ROOT, attempt_of, pooled, spawn, worker};
 use ciel_engine::{Caller, Event, Pausing};
 use ciel_graph::{self as graph, Continuation, Wait};
-use ciel_model::{Descriptor, Options, StrandKey};
+use ciel_model::{Options, StrandKey};
 use ciel_node::AttemptKey;
 use std::sync::Arc;
 
@@ -112,13 +112,12 @@ fn child_that_hands_over_to_a_successor_counts_once() {
 fn lazy_children_do_not_count() {
     let mut house = House::with_worker(1);
     house.engine.bound_children(1);
-    let lazy = Descriptor {
-        options: Arc::new(Options {
+    let lazy = pooled(&[]).with(|it| {
+        it.options = Arc::new(Options {
             lazy: true,
             ..Options::default()
-        }),
-        ..pooled(&[])
-    };
+        })
+    });
     for _ in 0..5 {
         assert_eq!(house.spawn(lazy.clone()), "");
     }

@@ -10,7 +10,7 @@ use ciel_engine::{Begun, Caller, Effect, Engine, Event, Reply};
 use ciel_graph::{self as graph, Continuation, Output, Policy, Step, Wait};
 use ciel_model::{
     AttemptNumber, Class, Descriptor, Failure, FailureKind, Form, Handle, Input, Label, Micros,
-    Name, Options, Pool, Resources, TaskKey, Value,
+    Name, Pool, Resources, TaskKey, Value,
 };
 use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 
@@ -41,16 +41,15 @@ pub const fn attempt_of(task: u64) -> AttemptKey {
 
 /// A task of a pool of workers, with these inputs.
 pub fn pooled(inputs: &[u32]) -> Descriptor {
-    Descriptor {
-        inputs: inputs
+    Descriptor::plain("p", Class::Pooled(Pool::new("p", 1)), "t", b"t".as_slice()).with(|it| {
+        it.inputs = inputs
             .iter()
             .copied()
             .map(Handle)
             .map(Input::value)
-            .collect(),
-        replayable: true,
-        ..Descriptor::plain("p", Class::Pooled(Pool::new("p", 1)), "t", b"t".as_slice())
-    }
+            .collect();
+        it.replayable = true;
+    })
 }
 
 /// A task of a thread.
@@ -60,17 +59,7 @@ pub fn script() -> Descriptor {
 
 /// The same task, on so many cores.
 pub fn on_cores(cores: u32, descriptor: Descriptor) -> Descriptor {
-    let resources = Resources {
-        millicores: cores * 1000,
-        ..Resources::default()
-    };
-    Descriptor {
-        options: Arc::new(Options {
-            resources,
-            ..(*descriptor.options).clone()
-        }),
-        ..descriptor
-    }
+    descriptor.with(|it| Arc::make_mut(&mut it.options).resources.millicores = cores * 1000)
 }
 
 pub fn failure(what: &str) -> Failure {

@@ -29,10 +29,7 @@ fn producer() -> Descriptor {
         single_consumer: true,
         ..Streams::default()
     };
-    Descriptor {
-        streams: streams.into(),
-        ..process()
-    }
+    process().with(|it| it.streams = streams.into())
 }
 
 fn reader(producer: u64) -> Descriptor {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ciel_model::{
     Class, CodeIdentity, Descriptor, Input, InputMode, Keeping, Options, Payload, Purity, Reached,
-    Refused, Site, Streams,
+    Refused, Site, Streams, TaskKind,
 };
 use ciel_workers::{Callee, SpawnCall};
 use serde_json::Value;
@@ -62,17 +62,16 @@ impl Request {
         };
         let options = executor.options(self.options);
         let class = executor.launch().class(&options);
-        Arc::new(Descriptor {
+        let inputs = with_streams(
+            self.inputs,
+            executor.stream_inputs(&self.arguments),
+            &options,
+        );
+        let kind = TaskKind {
             executor: executor.name().clone(),
             what: self.label,
-            payload: Payload::new(self.payload),
             code: self.code,
             reached: self.reached,
-            inputs: with_streams(
-                self.inputs,
-                executor.stream_inputs(&self.arguments),
-                &options,
-            ),
             outputs: self.outputs,
             options: release_early(options, &class),
             class,
@@ -88,6 +87,11 @@ impl Request {
                 false => keeping,
             },
             streams: streams.into(),
+        };
+        Arc::new(Descriptor {
+            payload: Payload::new(self.payload),
+            inputs,
+            kind: Arc::new(kind),
         })
     }
 }

@@ -137,9 +137,8 @@ fn digest(hash: CodeHash) -> Digest {
 
 /// The task that a script begins with; it records facts if the run is recorded.
 pub(crate) fn root_descriptor(what: &str, recorded: bool) -> Descriptor {
-    Descriptor {
-        replayable: recorded,
-        keeping: Keeping::Never,
-        ..Descriptor::plain(SKYWRITING, Class::Coordination, what, Vec::new())
-    }
+    Descriptor::plain(SKYWRITING, Class::Coordination, what, Vec::new()).with(|it| {
+        it.replayable = recorded;
+        it.keeping = Keeping::Never;
+    })
 }

@@ -576,8 +576,5 @@ fn attempt_of(ahead: &Ahead) -> AttemptKey {
 fn descriptor(halvings: Option<u32>) -> Descriptor {
     let payload = halvings.map_or(Vec::new(), |halvings| halvings.to_be_bytes().to_vec());
     let class = Class::Pooled(Pool::new("growth", 1));
-    Descriptor {
-        replayable: true,
-        ..Descriptor::plain("growth", class, "task", payload)
-    }
+    Descriptor::plain("growth", class, "task", payload).with(|it| it.replayable = true)
 }

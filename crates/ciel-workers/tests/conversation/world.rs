@@ -335,24 +335,21 @@ impl Callee for Pooled {
         }
         let inputs = call.inputs.into_iter();
         let inputs = inputs.map(|(handle, mode)| TaskInput { handle, mode });
-        Ok(Arc::new(Descriptor {
-            class: Class::Pooled(Pool::new(self.0.as_str(), 1)),
-            inputs: inputs.collect(),
-            outputs: call.outputs,
-            streams: call.streams.into(),
-            options: call.options,
-            purity: Purity::of(call.pure, false),
-            ..task()
-        }))
+        Ok(Arc::new(task().with(|it| {
+            it.class = Class::Pooled(Pool::new(self.0.as_str(), 1));
+            it.inputs = inputs.collect();
+            it.outputs = call.outputs;
+            it.streams = call.streams.into();
+            it.options = call.options;
+            it.purity = Purity::of(call.pure, false);
+        })))
     }
 }
 
 /// A task of a worker, with one output.
 pub fn task() -> Descriptor {
-    Descriptor {
-        replayable: true,
-        ..Descriptor::plain("p", Class::Pooled(pool()), "t", b"t".as_slice())
-    }
+    Descriptor::plain("p", Class::Pooled(pool()), "t", b"t".as_slice())
+        .with(|it| it.replayable = true)
 }
 
 /// The same task, which declares so much memory.
@@ -361,13 +358,12 @@ pub fn with_memory(bytes: u64) -> Descriptor {
         memory_bytes: Some(bytes),
         ..Resources::default()
     };
-    Descriptor {
-        options: Arc::new(Options {
+    task().with(|it| {
+        it.options = Arc::new(Options {
             resources,
             ..Options::default()
-        }),
-        ..task()
-    }
+        })
+    })
 }
 
 /// What workers say in their hello here.

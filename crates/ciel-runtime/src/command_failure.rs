@@ -63,7 +63,6 @@ impl Ended {
 
 /// What a command left when it failed.
 pub(crate) struct Remains {
-    pub(crate) ended: Ended,
     /// Its inputs by name, each in a few words.
     pub(crate) inputs: Vec<(String, String)>,
     /// Whether any of its outputs is a stream.
@@ -75,9 +74,9 @@ pub(crate) struct Remains {
 }
 
 /// The failure of a command.
-pub(crate) fn failure(label: &Label, plan: &Plan, remains: Remains) -> Failure {
+pub(crate) fn failure(label: &Label, plan: &Plan, ended: Ended, remains: Remains) -> Failure {
     let command = shortened(&shown(plan), COMMAND_CHARACTERS_MAX);
-    let (ended, hint) = match &remains.ended {
+    let (words, hint) = match &ended {
         Ended::Incomplete { what, hint } => {
             (format!("succeeded but {what}"), Some(hint.to_string()))
         }
@@ -94,16 +93,31 @@ pub(crate) fn failure(label: &Label, plan: &Plan, remains: Remains) -> Failure {
             )
         }
     };
-    let message = format!("`{command}` {ended}{}", with(&remains.inputs));
+    let message = format!("`{command}` {words}{}", with(&remains.inputs));
     let mut failure = Failure::new(FailureKind::TaskError, label.clone(), message);
     failure.excerpt = last_lines(&remains.stderr);
     failure.hint = hint.or_else(|| hint_of_streams(&remains).map(str::to_string));
-    failure.value = Some(fields(plan, remains).to_string());
+    tell(&mut failure, fields(plan, Some(&ended), remains));
+    failure
+}
+
+/// The failure of a command that was ended for what it did, with what it was. It is that of a
+/// command to programs, too, unless its kind says more.
+pub(crate) fn ended_early(mut failure: Failure, plan: &Plan, remains: Remains) -> Failure {
+    failure.excerpt = description(plan, &remains.inputs, &remains.stderr);
+    if failure.kind == FailureKind::TaskError {
+        tell(&mut failure, fields(plan, None, remains));
+    }
+    failure
+}
+
+/// Gives a failure the fields of a command.
+fn tell(failure: &mut Failure, fields: Value) {
+    failure.value = Some(fields.to_string());
     failure.told = Some(Arc::new(FailureDetails {
         language: LANGUAGE.to_string(),
         ..FailureDetails::default()
     }));
-    failure
 }
 
 /// What to do if a command wanted a file where it had a stream, by the words of its error.
@@ -134,13 +148,18 @@ pub(crate) fn description(plan: &Plan, inputs: &[(String, String)], stderr: &str
     words.trim_end().to_string()
 }
 
-/// The fields that programs read.
-fn fields(plan: &Plan, remains: Remains) -> Value {
-    let (exit_status, signal) = match remains.ended {
-        Ended::Badly(Status::Code(code)) => (Some(code), None),
-        Ended::Badly(Status::Signal(number, _)) => (None, Some(signal_name(number))),
+/// The exit status of a command, or the name of the signal that killed it.
+fn status_of(ended: &Ended) -> (Option<i32>, Option<String>) {
+    match ended {
+        Ended::Badly(Status::Code(code)) => (Some(*code), None),
+        Ended::Badly(Status::Signal(number, _)) => (None, Some(signal_name(*number))),
         Ended::Incomplete { .. } => (Some(0), None),
-    };
+    }
+}
+
+/// The fields that programs read; one that was ended has neither exit status nor signal.
+fn fields(plan: &Plan, ended: Option<&Ended>, remains: Remains) -> Value {
+    let (exit_status, signal) = ended.map_or((None, None), status_of);
     let inputs = remains.inputs.into_iter();
     let inputs: Map<String, Value> = inputs
         .take(limits::FAILURE_INPUTS_MAX)
@@ -219,7 +238,6 @@ mod tests {
             appends: Vec::new(),
         };
         let remains = Remains {
-            ended: Ended::Badly(status),
             inputs: (0..inputs)
                 .map(|at| (format!("f{at}"), at.to_string()))
                 .collect(),
@@ -227,7 +245,7 @@ mod tests {
             stdout: "half\n".to_string(),
             stderr: "no such file\n".to_string(),
         };
-        failure(&label, &plan, remains)
+        failure(&label, &plan, Ended::badly(&plan, status), remains)
     }
 
     #[test]

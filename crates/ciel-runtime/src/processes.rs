@@ -435,7 +435,10 @@ fn conclude(
         }
         ProcessEnd::Refused(refusal) => return Err(Box::new(refused_start(label, &refusal))),
         ProcessEnd::Overdrawn(failure) => {
-            return Err(ended_early(assignment, plan, (desk, pipes), *failure));
+            let remains = remains(assignment, plan, desk, pipes);
+            return Err(Box::new(command_failure::ended_early(
+                *failure, plan, remains,
+            )));
         }
     };
     check_inputs(assignment, desk)?;
@@ -557,27 +560,23 @@ fn failed(
     pipes: &Pipes,
     ended: Ended,
 ) -> Failure {
+    let remains = remains(assignment, plan, desk, pipes);
+    command_failure::failure(&assignment.label, plan, ended, remains)
+}
+
+fn remains(
+    assignment: &Assignment,
+    plan: &Plan,
+    desk: &TaskWorkspace<'_>,
+    pipes: &Pipes,
+) -> Remains {
     let printed = desk.keep_printed(&plan.stdout);
-    let remains = Remains {
-        ended,
+    Remains {
         inputs: inputs_of(assignment, desk),
         writes_streams: !assignment.descriptor.streams.outputs.is_empty(),
         stdout: pipes.output_end().unwrap_or(printed),
         stderr: pipes.errors.end(),
-    };
-    command_failure::failure(&assignment.label, plan, remains)
-}
-
-/// The failure of a command that was ended because it took too much, with what it was.
-fn ended_early(
-    assignment: &Assignment,
-    plan: &Plan,
-    (desk, pipes): (&TaskWorkspace<'_>, &Pipes),
-    mut failure: Failure,
-) -> Box<Failure> {
-    desk.keep_printed(&plan.stdout);
-    failure.excerpt = described(assignment, plan, desk, pipes);
-    Box::new(failure)
+    }
 }
 
 /// What a command that was ended was, as the report of its failure shows it.

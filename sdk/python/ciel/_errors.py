@@ -306,7 +306,8 @@ def _describe(error: CommandError, fields: dict[str, Any]) -> None:
 def _text_of(failure: Failure) -> str:
     """The message, with the type of an exception that could not be pickled, and the excerpt."""
     text = failure.message
-    if failure.kind == "TASK_ERROR" and failure.type_name and failure.language != "command":
+    is_named = failure.type_name not in ("", TaskError.__name__)
+    if failure.kind == TaskError.kind and is_named and failure.language != "command":
         text = f"{failure.type_name}: {text}"
     is_text = failure.excerpt and failure.kind != WorkerLost.kind
     return f"{text}\n{failure.excerpt}" if is_text else text

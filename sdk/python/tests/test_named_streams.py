@@ -410,6 +410,23 @@ def test_command_that_may_not_have_a_stream_again_fails_and_is_told_so(
         assert "hint: pass the future itself in place of its stream()" in ended.talk
 
 
+CAUGHT = OPENS_AGAIN.replace("    print(ciel.sh(", "    failed = (ciel.sh(") + """
+    error = failed.exception()
+    print(type(error).__name__, error.exit_status, error.signal, error.stderr.strip())
+    print(str(error).splitlines()[0])
+    print(error.command)
+"""
+
+
+def test_command_that_misuses_a_stream_raises_the_error_of_a_command(tmp_path: Path) -> None:
+    """It raised `TaskError`, with `TaskError: ` once more at the beginning of its text."""
+    text = CAUGHT.replace("**impure).result())", "**impure))")
+    ended = jobs.run(tmp_path, text, "direct", "echo talk >&2; wc -l < $1; wc -l < $1")
+    assert ended.lines[0] == "CommandError None  talk", ended
+    assert ended.lines[1].startswith("it opened its input a again"), ended
+    assert ended.lines[-1].endswith("wc -l < $1; wc -l < $1"), ended
+
+
 def test_command_may_open_a_stream_again_of_which_nothing_was_read(tmp_path: Path) -> None:
     ended = jobs.run(tmp_path, OPENS_AGAIN, "direct", ": < $1; wc -l < $1")
     assert ended.lines == ["b'72\\n'"], ended

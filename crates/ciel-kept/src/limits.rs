@@ -13,11 +13,15 @@ pub const INDEX_CACHE_KIB: i64 = 8 << 10;
 /// that was changed several times by then is written once.
 pub const INDEX_LOG_PAGES: i64 = 4 << 10;
 
-/// Entries from which on a batch is of short tasks: it waits until somebody looks.
+/// Notes from which on a batch is of short tasks: it waits until somebody looks.
 pub const PENDING_ENTRIES_MIN: usize = 64;
 
 /// Entries that wait at most: to put them in takes part of a second.
 pub const PENDING_ENTRIES_MAX: u64 = 128 << 10;
+
+/// Notes without a result that count as one entry among those that wait: about as many as cost the
+/// same to put in.
+pub const PLACES_OF_ENTRY: usize = 8;
 
 /// Bytes of a batch that waits; one that is longer is put in at once.
 pub const PENDING_BYTES_MAX: usize = 4 << 20;

@@ -18,6 +18,7 @@ use crate::error::KeptError;
 use crate::in_row::{InRow, appended};
 use crate::limits::{
     PENDING_BYTES_AT_ONCE, PENDING_BYTES_MAX, PENDING_ENTRIES_MAX, PENDING_ENTRIES_MIN,
+    PLACES_OF_ENTRY,
 };
 use crate::schema::blob;
 use crate::store::{Ended, KeptResults};
@@ -62,7 +63,7 @@ impl KeptResults {
         if self.may_wait(notes)? {
             let row = notes.encoded_in(std::mem::take(&mut self.row));
             if row.len() <= PENDING_BYTES_MAX {
-                let added = self.add_pending(notes.kept.len() as u64, &row, now_s);
+                let added = self.add_pending(notes.as_entries(), &row, now_s);
                 self.row = row;
                 return added;
             }
@@ -88,7 +89,7 @@ impl KeptResults {
         if self.has_looked.get() || notes.has_objects() {
             return Ok(false);
         }
-        Ok(notes.kept.len() >= PENDING_ENTRIES_MIN || self.waiting()?.is_some())
+        Ok(notes.len() >= PENDING_ENTRIES_MIN || self.waiting()?.is_some())
     }
 
     /// How many entries wait, if there are any rows.
@@ -174,6 +175,20 @@ impl Notes {
             taken,
         } = self;
         begun.is_empty() && unkept.is_empty() && kept.is_empty() && taken.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.kept.len() + self.places()
+    }
+
+    /// Those that only say something of a position.
+    fn places(&self) -> usize {
+        self.begun.len() + self.unkept.len() + self.taken.len()
+    }
+
+    /// How many results they count as among those that wait.
+    fn as_entries(&self) -> u64 {
+        (self.kept.len() + self.places().div_ceil(PLACES_OF_ENTRY)) as u64
     }
 
     fn has_objects(&self) -> bool {

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use ciel_kept::limits::{PENDING_BYTES_MAX, PENDING_ENTRIES_MAX, PENDING_ENTRIES_MIN};
+use ciel_kept::limits::{
+    PENDING_BYTES_MAX, PENDING_ENTRIES_MAX, PENDING_ENTRIES_MIN, PLACES_OF_ENTRY,
+};
 use ciel_kept::{
     Ended, Entry, Found, KeptContent, KeptOutput, KeptResults, Notes, Parts, Printed, Removed,
     Selection,
@@ -242,6 +244,33 @@ fn few_results_wait_behind_many() {
     assert!((3..MANY).all(|number| gives(&other, number, 7)));
     let unfinished = Found::Nothing(RerunReason::NeverFinished);
     assert_eq!(find(&other, 1000), unfinished);
+}
+
+/// In a loop of a million tail calls each task had a row of its own, which said that it had ended
+/// and was not kept: that took half as long as the loop, and nobody looked.
+#[test]
+fn many_notes_without_results_wait_and_count_less_than_results() {
+    let home = TempDir::new().unwrap();
+    let unkept = |places: std::ops::Range<u128>| Notes {
+        unkept: places.map(|place| (Digest(place), Ended::Unkept)).collect(),
+        ..Notes::default()
+    };
+    open(&home).note(&unkept(0..MANY), 50).unwrap();
+    assert_eq!(count(home.path(), "begun"), 0);
+    let index = Connection::open(home.path().join("kept/index")).unwrap();
+    let counted = "SELECT entries FROM pending";
+    let counted: u128 = index
+        .query_row(counted, [], |row| row.get::<_, u64>(0))
+        .unwrap()
+        .into();
+    assert_eq!(counted, MANY / PLACES_OF_ENTRY as u128);
+    let other = open(&home);
+    let unkept_before = Found::Nothing(RerunReason::NotKept);
+    assert!((0..MANY).all(|number| find(&other, number) == unkept_before));
+    assert_eq!(count(home.path(), "begun"), MANY as u64);
+    let few = TempDir::new().unwrap();
+    open(&few).note(&unkept(1..MANY), 50).unwrap();
+    assert_eq!(count(few.path(), "begun"), MANY as u64 - 1);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! concerns threads of scripts, and is otherwise sent as an [`Order`] to the thread that does it.
 //! Nothing is decided here. Read next: `engine`.
 
+mod followed;
 mod people;
 mod spawns;
 mod stirring;
@@ -19,7 +20,7 @@ use ciel_node::{AttemptKey, Node, WorkerKey};
 use ciel_ordered::Sink;
 use ciel_skywriting::machine::Machine;
 use ciel_store::{ObjectName, RunFolder};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
@@ -38,6 +39,7 @@ use crate::sources::{Source, Sources};
 use crate::stopped_commands::StoppedCommands;
 use crate::turns::{Pace, ThreadState, Turns};
 
+use self::followed::Followed;
 use self::stirring::Stirring;
 
 /// Work that has a thread's place and waits for its thread.
@@ -116,8 +118,7 @@ pub(crate) struct Core {
     orders: UnboundedSender<Order>,
     /// To the thread of kept results.
     kept: kept_queue::Sender,
-    /// Tasks that take part in kept results and have spawned, and what those have spawned.
-    followed: FxHashSet<Name>,
+    followed: Followed,
     stirring: Stirring,
 }
 
@@ -156,7 +157,7 @@ impl Core {
             orders,
             kept,
             reruns: Reruns::default(),
-            followed: FxHashSet::default(),
+            followed: Followed::default(),
             stirring: Stirring::default(),
         }
     }

@@ -32,7 +32,7 @@ use ciel_model::{
 };
 use ciel_ordered::Sink;
 use ciel_store::ObjectName;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use self::batch::Batch;
 use self::digests::FileDigests;
@@ -159,6 +159,10 @@ impl Keeper<'_> {
                 child,
             } => {
                 let resolved = self.subtrees.on_spawned(parent, action, child);
+                self.keep_resolved(resolved);
+            }
+            Request::Deep(task) => {
+                let resolved = self.subtrees.give_up(task);
                 self.keep_resolved(resolved);
             }
             Request::Over { task, has_failed } => self.resolve(task, has_failed),
@@ -474,14 +478,9 @@ impl Keeper<'_> {
         self.share_batch();
         // Without them later runs only know less of this one.
         let _ = self.identities.flush();
-        let batch = self.batch.take();
-        let ended = batch.entries.iter().map(|(entry, _)| entry.place);
-        let unkept = batch.unkept.iter().map(|(place, _)| *place);
-        let ended: FxHashSet<Digest> = ended.chain(unkept).collect();
-        let places = batch.places.into_iter();
-        let unended: Vec<Digest> = places.filter(|place| !ended.contains(place)).collect();
+        let mut batch = self.batch.take();
         let notes = Notes {
-            begun: unended,
+            begun: batch.take_unended(),
             unkept: batch.unkept,
             kept: batch.entries,
             taken: batch.taken,

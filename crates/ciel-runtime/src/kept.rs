@@ -35,6 +35,8 @@ pub(crate) enum Request {
         action: u64,
         child: Name,
     },
+    /// A task that was so spawned has spawned another, which is too deep to be followed.
+    Deep(Name),
     /// A task that has spawned another, or was so spawned, has left the graph.
     Over { task: Name, has_failed: bool },
     /// Two runs of a task are to be compared.
@@ -121,6 +123,7 @@ impl Request {
             Request::Left(_)
             | Request::Unkept(..)
             | Request::Spawned { .. }
+            | Request::Deep(_)
             | Request::Over { .. } => true,
         }
     }

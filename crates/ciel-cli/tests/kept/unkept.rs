@@ -113,3 +113,23 @@ fn shell_printing_much() -> String {
     let arguments = format!("{{\"command\": \"{command}\", \"outputs\": [\"done\"]}}");
     format!("return text(spawn_exec(\"shell\", {arguments}, 1)[0]);")
 }
+
+/// Each task of a loop of tail calls was followed until its end, which took twice as long as the
+/// loop itself; only the first four thousand of a row are, and all say what became of them.
+#[test]
+fn tasks_far_down_a_row_are_not_kept_and_the_next_run_says_so() {
+    let place = Place::new();
+    let script = "function step(n) { if (n == 0) { return 7; } return spawn(step, [n - 1]); }\n\
+                  return *spawn(step, [4200]);";
+    for options in [&[][..], &["--kept"]] {
+        let ended = place.script(options, script);
+        assert_eq!((ended.code, &*ended.stdout), (Some(0), "7\n"));
+        let said = &ended.stderr;
+        assert_eq!(
+            said.contains("step: not kept"),
+            !options.is_empty(),
+            "{said}"
+        );
+        assert!(!said.contains("never finished"), "{said}");
+    }
+}

@@ -7,6 +7,7 @@ use ciel_graph::{self as graph, Step, TaskSummary};
 use ciel_model::{Name, TaskKey};
 
 use super::Core;
+use super::followed::Spawn;
 use crate::kept::Request;
 
 impl Core {
@@ -24,11 +25,13 @@ impl Core {
         let Some((parent, child)) = self.graph().kept_parent(*task, *action) else {
             return;
         };
-        let is_known = !self.followed.insert(parent);
-        if !is_known {
-            self.tell_begun(*task);
+        let spawn = self.followed.on_spawned(parent, child);
+        match spawn {
+            Spawn::First => self.tell_begun(*task),
+            Spawn::Last => return self.kept.send(Request::Deep(parent)),
+            Spawn::Below => return,
+            Spawn::Next => {}
         }
-        self.followed.insert(child);
         self.kept.send(Request::Spawned {
             parent,
             action: *action,
@@ -39,7 +42,12 @@ impl Core {
     /// Whether what a task does is part of what another one is kept with, or is kept itself with
     /// what it has spawned.
     pub(crate) fn follows(&self, task: Name) -> bool {
-        self.followed.contains(&task)
+        self.followed.contains(task)
+    }
+
+    /// Whether a task has spawned and is not kept, since too many are above it.
+    pub(crate) fn is_too_deep(&self, task: Name) -> bool {
+        self.followed.has_spawned_below(task)
     }
 
     /// Says something to the thread of kept results.
@@ -57,7 +65,7 @@ impl Core {
     /// A task has left the graph.
     pub(super) fn leave(&mut self, summary: &TaskSummary) {
         let task = summary.label.name;
-        if self.followed.remove(&task) {
+        if self.followed.remove(task) {
             let has_failed = summary.failure.is_some();
             self.kept.send(Request::Over { task, has_failed });
         }

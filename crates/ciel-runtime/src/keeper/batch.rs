@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use ciel_kept::{Ended, Entry};
 use ciel_model::Digest;
+use rustc_hash::FxHashSet;
 
 /// How long the first of a batch waits for others.
 const WAIT: Duration = Duration::from_millis(20);
@@ -95,6 +96,18 @@ impl Batch {
     /// All of it, after which nothing waits.
     pub(super) fn take(&mut self) -> Batch {
         std::mem::take(self)
+    }
+
+    /// The positions of tasks that have begun and not ended: the others say more.
+    pub(super) fn take_unended(&mut self) -> Vec<Digest> {
+        let mut places = std::mem::take(&mut self.places);
+        if !places.is_empty() {
+            let kept = self.entries.iter().map(|(entry, _)| entry.place);
+            let unkept = self.unkept.iter().map(|(place, _)| *place);
+            let ended: FxHashSet<Digest> = kept.chain(unkept).collect();
+            places.retain(|place| !ended.contains(place));
+        }
+        places
     }
 
     /// Results that are written leave their memory to the next ones: fresh memory for as many

@@ -142,8 +142,8 @@ impl Subtrees {
         Vec::new()
     }
 
-    /// What is beneath a task is not followed as its own.
-    fn give_up(&mut self, task: Name) -> Vec<Resolved> {
+    /// What is beneath a task is not followed as its own. Gives the tasks that this resolves.
+    pub(super) fn give_up(&mut self, task: Name) -> Vec<Resolved> {
         let mut next = Some(task);
         let mut row = Vec::new();
         while let Some(task) = next.take() {

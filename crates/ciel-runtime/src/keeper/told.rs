@@ -77,14 +77,21 @@ pub(crate) fn keep_watched(
     let is_kept = is_harmless || has_promised(&assignment.descriptor);
     let staged = is_kept.then(|| staged(engine, assignment, outputs));
     let takes_part = is_kept && assignment.descriptor.keeping != Keeping::Never;
-    // The worker has taken what the assignment gave it, so the graph is asked.
-    let begun = takes_part.then(|| engine.lock().engine().query_for(assignment.task));
+    let mut begun = None;
+    if takes_part {
+        let core = engine.lock();
+        if core.is_too_deep(assignment.label.name) {
+            return leave_watched(engine, assignment);
+        }
+        // The worker has taken what the assignment gave it, so the graph is asked.
+        begun = core.engine().query_for(assignment.task);
+    }
     let ended = EndedTask {
         attempt: AttemptKey {
             task: assignment.task,
             number: assignment.attempt,
         },
-        begun: begun.flatten(),
+        begun,
         label: assignment.label.clone(),
         descriptor: assignment.descriptor.clone(),
         outputs: staged.flatten(),

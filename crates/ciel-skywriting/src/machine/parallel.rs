@@ -96,7 +96,12 @@ impl Machine {
 
     /// Whether each of many pending children needs one before it, and the first of them a task.
     pub(super) fn awaits_as_a_row(&self) -> bool {
-        self.levels(true).is_stopped_row()
+        // Most machines have few, whose levels cost more than to count them.
+        let is_many = self
+            .unsealed(usize::MAX)
+            .nth(ROW_MIN as usize - 1)
+            .is_some();
+        is_many && self.levels(true).is_stopped_row()
     }
 
     fn levels(&self, all: bool) -> Levels {
@@ -105,14 +110,19 @@ impl Machine {
         } else {
             (SLOTS_MAX, ROW_MIN as usize)
         };
-        let oldest = self.strands[0].oldest as usize;
-        let pending = self.kept.all_pending(oldest, slots);
-        let pending = pending.filter(|(_, child)| !child.is_sealed);
         let mut levels = Levels::default();
-        for (number, _) in pending.take(most) {
+        for number in self.unsealed(slots).take(most) {
             levels.add(number, self.level_below(number, &levels));
         }
         levels
+    }
+
+    /// Pending children among so many slots that may become tasks.
+    fn unsealed(&self, slots: usize) -> impl Iterator<Item = usize> {
+        let oldest = self.strands[0].oldest as usize;
+        let pending = self.kept.all_pending(oldest, slots);
+        let pending = pending.filter(|(_, child)| !child.is_sealed);
+        pending.map(|(number, _)| number)
     }
 
     /// The highest level of what a pending child was given and nobody has given yet; nothing if it

@@ -12,14 +12,17 @@ import functools
 import io
 import pickle
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any
+from types import CodeType, TracebackType
+from typing import Any, cast
 
 CHAIN_MAX = 8
 """Causes of causes that are carried."""
 
 Place = tuple[str, str, int]
 """A frame: file, function, line."""
+
+_NO_COLUMNS = 0x80 | 13 << 3
+"""In `co_linetable`, the head of up to eight instructions on the line of those before."""
 
 _HEAP_TYPE = 1 << 9
 """The flag of classes that a program has defined."""
@@ -149,15 +152,25 @@ def _can_go(value: Any) -> bool:
 
 def chain(places: list[Place]) -> TracebackType | None:
     """A traceback that shows these frames, outermost first."""
-    if not places:
-        return None
-    from tblib import Traceback
-
-    made: dict[str, Any] | None = None
+    made: TracebackType | None = None
     for file, function, line in reversed(places):
-        code = {"co_filename": file, "co_name": function, "co_firstlineno": line}
-        frame = {"f_globals": {"__name__": "", "__file__": file}, "f_code": code, "f_lineno": line}
-        frame["f_locals"] = {}
-        made = {"tb_frame": frame, "tb_lineno": line, "tb_next": made}
-    trace: TracebackType | None = Traceback.from_dict(made).as_traceback()
-    return trace
+        code = _raising().replace(
+            co_filename=file, co_name=function, co_qualname=function, co_firstlineno=line
+        )
+        try:
+            exec(code, {"__name__": "", "__file__": file})
+        except Exception as error:  # that of the code
+            inner = cast(TracebackType, cast(TracebackType, error.__traceback__).tb_next)
+            made = TracebackType(made, inner.tb_frame, inner.tb_lasti, line)
+    return made
+
+
+@functools.cache
+def _raising() -> CodeType:
+    """Code with a frame to be shown; its table of places has no columns, which would be its own."""
+    code = compile("raise Exception", "", "exec")
+    units = len(code.co_code) // 2
+    table = b"".join(
+        bytes((_NO_COLUMNS | min(units - begin, 8) - 1, 0)) for begin in range(0, units, 8)
+    )
+    return code.replace(co_linetable=table)

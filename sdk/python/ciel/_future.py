@@ -114,14 +114,10 @@ class Future(FutureState, NoValue, Generic[T_co]):
         within `timeout` seconds, and WaitError where waiting is not possible. In a task, whether
         the time was over is recorded for replay.
         """
-        if timeout is None:
-            begun = begin(self)
-            if begun is not None:
-                function, args = begun
-                if args is None:
-                    if len(function) == 1:
-                        return function[0]  # type: ignore[no-any-return]
-                    return self._begun(*function)
+        begun = begin(self) if timeout is None else None
+        if begun is not None:
+            function, args = begun
+            if args is not None:
                 try:
                     if len(args) == 1:  # such a call does not recurse in C
                         value = function(args[0])
@@ -133,12 +129,23 @@ class Future(FutureState, NoValue, Generic[T_co]):
                         return value  # type: ignore[no-any-return]
                 except BaseException as error:
                     value = Raised(error)
-                return self._ended(value)
-        self._wait(timeout)
-        try:
-            return cast(T_co, self._strand.result(self))
-        except BaseException as error:  # without the frames of this package
-            raise as_told(error)
+                value = self._ended(value)
+            elif len(function) == 1:
+                return function[0]  # type: ignore[no-any-return]
+            else:
+                value = self._begun(*function)
+        else:
+            self._wait(timeout)
+            try:
+                value = self._strand.result(self)
+            except BaseException as error:
+                value = Raised(error)
+        if type(value) is not Raised:
+            return value  # type: ignore[no-any-return]
+        try:  # one line for all ways, and without the frames of this package that are inside
+            raise as_told(value.error)
+        finally:
+            value.forget()
 
     @overload
     def stream(
@@ -199,31 +206,33 @@ class Future(FutureState, NoValue, Generic[T_co]):
         function: Callable[..., T_co],
         args: tuple[Any, ...],
         named: dict[str, Any] | None,
-    ) -> T_co:
-        """The value of a child that has a greenlet of its own, or arguments that have names."""
+    ) -> Any:
+        """The value of a child that has a greenlet of its own, or arguments that have names; or
+        `Raised`.
+        """
         value: Any
         if switch is not None:
             value = switch(function, args, named)
-            return cast(T_co, value) if type(value) in SHARED else self._continued(value)
+            return value if type(value) in SHARED else self._continued(value)
         try:
             value = function(*args, **(named or {}))
             if end(value) is not None:
-                return cast(T_co, value)
+                return value
         except BaseException as error:
             value = Raised(error)
         return self._ended(value)
 
-    def _ended(self, value: Any) -> T_co:
+    def _ended(self, value: Any) -> Any:
         try:
-            return cast(T_co, self._strand.end_called(self, value))
-        except BaseException as error:  # without the frames of this package
-            raise as_told(error)
+            return self._strand.end_called(self, value)
+        except BaseException as error:
+            return Raised(error)
 
-    def _continued(self, answer: Any) -> T_co:
+    def _continued(self, answer: Any) -> Any:
         try:
-            return cast(T_co, self._strand.continued(self, answer))
-        except BaseException as error:  # without the frames of this package
-            raise as_told(error)
+            return self._strand.continued(self, answer)
+        except BaseException as error:
+            return Raised(error)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Waits as `result` does and returns the task's exception, `None` if it has a value.

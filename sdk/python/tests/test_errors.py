@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import threading
 import traceback
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ciel
+import jobs
 from ciel import testing
 from ciel._errors import FRAMES_MAX, call_text, error_of, failure_of, frames_of
 from ciel._native import Failure, Frame
@@ -332,3 +334,44 @@ def test_wrong_mode_of_a_stream_is_told_at_the_line_that_names_it() -> None:
     with pytest.raises(ValueError, match="no mode of streams is named 'indirct'") as raised:
         ciel.stream(mode="indirct")
     assert [frame.file for frame in frames_of(raised.value.__traceback__)] == [__file__]
+
+
+PRINTED = """
+import traceback
+import ciel
+
+@ciel.task
+def share(n):
+    whole, parts = 12, n
+    return [whole + 1, (whole * 2) / parts]
+
+@ciel.task
+def told(before, function):
+    ciel.gather([share.spawn(1 + n) for n in range(before)])
+    for _ in range(before):
+        share.spawn(2).result()
+    try:
+        function.spawn(0).result()
+    except ZeroDivisionError:
+        return [line for line in traceback.format_exc().splitlines() if " task " not in line]
+
+def main():
+    functions = [share, share.options(retries=0), share.options(timeout=100)]
+    texts = [told.spawn(before, each).result() for before in (0, 3, 40) for each in functions]
+    assert all(text == texts[0] for text in texts), texts
+    print(*texts[0], sep="\\n")
+"""
+
+
+@pytest.mark.parametrize("mode", ["--serial", "-j1", "-j2"])
+def test_a_printed_traceback_is_the_same_wherever_the_task_ran(mode: str, tmp_path: Path) -> None:
+    """A failure in place had a frame of this package more in its traceback, so a program that
+    printed it printed another text from run to run; and below the failed line stood carets
+    that marked columns 10 to 27, whatever had failed there."""
+    ended = jobs.run(tmp_path, PRINTED, options=(mode,))
+    assert ended.status == 0, ended.talk
+    lines = ended.printed.decode().splitlines()
+    assert [line.split(", ")[-1] for line in lines if line.startswith("  File")] == [
+        "in told", "in result", "in share",
+    ]  # fmt: skip
+    assert lines[-2].strip() == "return [whole + 1, (whole * 2) / parts]"

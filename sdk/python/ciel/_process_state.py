@@ -1,4 +1,5 @@
-"""Process state of a strand: standard streams, working folder, environment, signal handlers.
+"""Process state of a strand: standard streams, working folder, environment, signal handlers,
+filters of warnings, and the mask of new files.
 
 Strands take turns in one process. Changes of a task to this state are saved when another strand has
 its turn, restored when the strand resumes, and undone when it ends. Wrappers of the few functions
@@ -12,19 +13,22 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ciel._filters import NOTED, Filters, Kept
 from ciel._random import SEED
 
 _Handlers = dict[int, Any]
 _Environment = dict[str, str]
+_FILTERS = "a filter of warnings"
 
 
 class Changed:
     """The changes of one strand; `None` parts are unchanged."""
 
-    __slots__ = ("stdout", "stderr", "folder", "environment", "handlers")
+    __slots__ = ("stdout", "stderr", "folder", "environment", "handlers", "filters", "mask")
 
     def __init__(self) -> None:
         """Has no changes."""
@@ -33,6 +37,8 @@ class Changed:
         self.folder: int | None = None
         self.environment: _Environment | None = None
         self.handlers: _Handlers = {}
+        self.filters: Kept | None = None
+        self.mask: int | None = None
 
 
 class ProcessState:
@@ -50,6 +56,10 @@ class ProcessState:
         self._environment: _Environment = {}
         self._varied = False
         self._handled: _Handlers = {}
+        self._filters = Filters()
+        self._filtered = False
+        self._mask: int | None = None
+        self._set_mask = os.umask
         self._undo: list[Callable[[], None]] = []
 
     def take(self) -> None:
@@ -57,13 +67,19 @@ class ProcessState:
         self.stdout = sys.stdout
         self.stderr = sys.stderr
 
-    def install(self) -> None:
-        """Wraps the functions that change the folder, the environment and signal handlers."""
+    def install(self, filters: bool = True) -> None:
+        """Wraps the functions that change the folder, the environment and signal handlers.
+
+        Without `filters` strands share the filters of warnings.
+        """
         self._environment = _environment()
         self._stand_in(os, "chdir", self._note_move)
         self._stand_in(os, "fchdir", self._note_move)
         self._stand_in(os, "putenv", self._note_variable)
         self._stand_in(os, "unsetenv", self._note_variable)
+        if filters:
+            self._stand_in(warnings, NOTED, self._note_filters)
+        self._wrap_mask()
         original = signal.signal
 
         def handle(number: int, handler: Any) -> Any:
@@ -90,6 +106,27 @@ class ProcessState:
         self._varied = True
         self.changes.append("a variable")
 
+    def _note_filters(self) -> None:
+        self._filtered = self._filters.are_others()
+        if self._filtered:
+            self.changes.append(_FILTERS)
+        else:  # as at the end of `catch_warnings`
+            self.changes[:] = [change for change in self.changes if change != _FILTERS]
+
+    def _wrap_mask(self) -> None:
+        original = self._set_mask = os.umask
+
+        def umask(mask: int) -> int:
+            before = original(mask)
+            if self._mask is None:
+                self._mask = before
+            self.changes.append("the mask")
+            return before
+
+        umask.__doc__ = original.__doc__
+        setattr(os, "umask", umask)  # noqa: B010
+        self._undo.append(lambda: setattr(os, "umask", original))
+
     def _stand_in(self, module: Any, name: str, note: Callable[[], None]) -> None:
         original = getattr(module, name)
 
@@ -103,7 +140,7 @@ class ProcessState:
 
     def keep_imported(self) -> None:
         """Keeps for all tasks what modules have set at their import, before a task's code runs:
-        the environment and the working folder.
+        the environment, the working folder, filters of warnings and the mask of new files.
         """
         if self._varied:
             self._environment = _environment()
@@ -112,6 +149,8 @@ class ProcessState:
             os.close(self._home)
             self._home = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
             self._moved = False
+        self._filters.take()
+        self._filtered, self._mask = False, None
         if not self._handled:
             self.changes.clear()
 
@@ -123,6 +162,8 @@ class ProcessState:
             or sys.stderr is not self.stderr
             or self._moved
             or self._varied
+            or self._filtered
+            or self._mask is not None
             or bool(self._handled)
         )
 
@@ -148,8 +189,16 @@ class ProcessState:
             if changed is not None:
                 changed.handlers[number] = now
         self._handled = {}
+        self._leave_small(changed)
         self.changes.clear()
         return changed
+
+    def _leave_small(self, changed: Changed | None) -> None:
+        kept = self._filters.leave() if self._filtered else None
+        mask = self._set_mask(self._mask) if self._mask is not None else None
+        self._filtered, self._mask = False, None
+        if changed is not None:
+            changed.filters, changed.mask = kept, mask
 
     def enter(self, changed: Changed) -> None:
         """Reapplies the changes that `leave` returned."""
@@ -164,6 +213,11 @@ class ProcessState:
             _set_environment(changed.environment)
         for number, handler in changed.handlers.items():
             signal.signal(number, handler)
+        if changed.filters is not None:
+            self._filters.enter(changed.filters)
+            self._note_filters()
+        if changed.mask is not None:
+            os.umask(changed.mask)
 
 
 def _environment() -> _Environment:

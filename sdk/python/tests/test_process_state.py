@@ -7,6 +7,7 @@ where they ran.
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,72 @@ def main():
 @pytest.mark.parametrize("mode", MODES)
 def test_environment_and_folder_of_a_task_are_its_own(mode: str, tmp_path: Path) -> None:
     assert jobs.run(tmp_path, JOB, options=(mode,)).value is True
+
+
+FILTERS_AND_MASK = """
+import os
+import warnings
+import ciel
+
+@ciel.task
+def noisy():
+    warnings.warn("noisy", stacklevel=1)
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+@ciel.task
+def strict(is_task):
+    before = os.umask(0o077)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("error")
+        mask = (noisy.options(retries=1) if is_task else noisy).spawn().result()
+        try:
+            noisy()
+        except UserWarning as error:
+            text = str(error)
+    return mask == before, text, len(heard), os.umask(before)
+
+@ciel.task
+def leaves():
+    warnings.simplefilter("error")
+    os.umask(0o077)
+
+@ciel.task
+def nested(is_task):
+    return strict.spawn(is_task).result()
+
+def main():
+    for is_task in (False, True):
+        assert strict.spawn(is_task).result() == (True, "noisy", 0, 0o077)
+        assert nested.spawn(is_task).result() == (True, "noisy", 0, 0o077)
+    ciel.gather([leaves.spawn() for _ in range(4)])
+    assert len({noisy.spawn().result() for _ in range(4)}) == 1
+    warnings.simplefilter("error")
+    return noisy.spawn().result() != 0o077
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_filters_of_warnings_and_the_mask_of_files_are_its_own(mode: str, tmp_path: Path) -> None:
+    """`warnings.simplefilter("error")` of a task made its children fail in place, and not as tasks.
+
+    With `umask` it was the same: it depended on the number of cores what files of children could
+    be read. A task that left such changes left them to those that ran later in its process.
+    """
+    assert jobs.run(tmp_path, FILTERS_AND_MASK, options=(mode,)).value is True
+
+
+@ciel.task
+def warns() -> None:
+    """Has something to say."""
+    warnings.warn("noisy", stacklevel=1)
+
+
+def test_test_hears_the_warnings_of_its_tasks() -> None:
+    """`pytest.warns` is a filter: were it the test's own, no task could be tested with it."""
+    with serial(), pytest.warns(UserWarning, match="noisy"):
+        warns.spawn().result()
 
 
 @ciel.task(pure=False)

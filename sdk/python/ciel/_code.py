@@ -8,6 +8,8 @@ later is an error that names it. This module knows no connection. Read next: `_p
 
 from __future__ import annotations
 
+import dis
+import functools
 import importlib
 import importlib.util
 import os
@@ -26,7 +28,7 @@ from ciel._defaults import original_defaults
 from ciel._errors import CielError, CielWarning, NonDeterministic, Refused, place_here
 from ciel._faults import explained, largest
 from ciel._freeze import by_value, thaw
-from ciel._globals import check_unchanged, readings_of, take_readings
+from ciel._globals import check_unchanged, codes_of, readings_of, take_readings
 from ciel._project import is_project
 from ciel._reached import Piece, forget, note_empty, reached
 from ciel._sources import code_of
@@ -371,14 +373,14 @@ def _captured_globals(
 ) -> Iterator[tuple[dict[str, Any], str, Any]]:
     """Globals that the code uses, and those of functions that are sent along by value. By reference
     only plain data is checked: other processes import the rest themselves. `None` is not: caches,
-    which each process fills itself, begin with it.
+    which each process fills itself, begin with it; nor what the code assigns itself, as a counter.
     """
     code = getattr(function, "__code__", None)
     if code is None:
         return
     seen = {id(function)} if seen is None else seen
     namespace = function.__globals__
-    for name in sorted(set(_names_of(code))):
+    for name in sorted(set(_names_of(code)) - _assigned(function)):
         value = namespace.get(name, _MISSING)
         if value is _MISSING or value is None or isinstance(value, types.ModuleType):
             continue
@@ -391,6 +393,27 @@ def _captured_globals(
         if is_helper and inner.__module__ == "__main__" and id(inner) not in seen:
             seen.add(id(inner))
             yield from _captured_globals(inner, everything, seen)
+
+
+def _assigned(function: Callable[..., Any]) -> set[str]:
+    """Globals that a function assigns, or one of its module that it names."""
+    found = set(_assigned_in(function.__code__))
+    for name in set(_names_of(function.__code__)):
+        used = function.__globals__.get(name)
+        used = used.function if isinstance(used, Definition) else used
+        if isinstance(used, types.FunctionType) and used.__globals__ is function.__globals__:
+            found |= _assigned_in(used.__code__)
+    return found
+
+
+@functools.cache
+def _assigned_in(code: types.CodeType) -> frozenset[str]:
+    return frozenset(
+        instruction.argval
+        for part in codes_of(code)
+        for instruction in dis.get_instructions(part)
+        if instruction.opname == "STORE_GLOBAL"
+    )
 
 
 def _captured_cells(function: Callable[..., Any]) -> Iterator[tuple[Any, str, Any]]:

@@ -42,6 +42,9 @@ SAMPLES_MAX = 16
 ARRAY_SAMPLES_MAX = 64
 """Elements of an array that are compared, evenly spaced."""
 
+TASKS_OF_OBJECTS = os.path.join(os.path.dirname(__file__), "_call.py")
+"""The file of the function that stands for a callable object, which it captures."""
+
 TYPES_MAX = 1024
 """Types of which is kept how their values are compared."""
 
@@ -102,6 +105,12 @@ def check_unchanged(
 
 
 def _changed(reading: Reading, label: str, since: str) -> CielError:
+    if reading.file == TASKS_OF_OBJECTS:
+        return CielError(
+            f"the object that task {label} calls was changed after {since}",
+            hint="other processes do not see the change: pass it as an argument, or make another "
+            "task of it by ciel.task",
+        )
     kind = "captured variable" if reading.is_captured else "global"
     return CielError(
         f"{kind} {reading.name!r} was changed after {since}, and task {label} reads it "

@@ -134,7 +134,10 @@ class Task(AnyTask, Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Runs the function here and now, as if it were no task."""
-        return cast(R, self._run(args, kwargs))
+        if self.gives:
+            return cast(R, self._run(args, kwargs))
+        value = self.function(*args, **kwargs)  # with no frame more: such calls recurse
+        return cast(R, last_value(value, _run_tail) if type(value) is Tail else value)
 
     def spawn(self, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Submits the call as a task and returns the future of its value.

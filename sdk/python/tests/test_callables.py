@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import operator
 import pickle
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -133,6 +135,33 @@ def test_data_that_are_changed_are_an_error_that_names_them() -> None:
         words = "global 'RATES' was changed after its first use by a spawn, and task use reads it"
         with pytest.raises(ciel.CielError, match=words):
             module.use.spawn(1)
+
+
+def test_a_changed_object_that_is_a_task_is_named_by_its_task() -> None:
+    """The message named a variable and a line of this package: "captured variable 'work' …"."""
+    scale = Scale(3)
+    task = ciel.task(scale)
+    with testing.serial():
+        assert task.spawn(4).result() == 12
+        scale.factor = 5
+        with pytest.raises(ciel.CielError, match="the object that task Scale calls was changed"):
+            task.spawn(4)
+        assert ciel.task(scale).spawn(4).result() == 20
+
+
+@ciel.task
+def down(levels: int) -> int:
+    """Calls itself plainly."""
+    return 0 if levels == 0 else 1 + down(levels - 1)
+
+
+def test_plain_calls_of_a_task_take_three_levels_of_the_recursion_limit() -> None:
+    """A recursion of 200 levels failed, where 1000 are the limit: each call took five."""
+    code = "from test_callables import down; print(down(300))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True
+    )
+    assert done.stdout == "300\n", done.stderr
 
 
 def test_a_write_to_an_array_says_that_it_is_read_only(tmp_path: Path) -> None:

@@ -309,3 +309,40 @@ def test_what_code_changes_is_found_in_its_source() -> None:
     assert {"TABLE", "ROWS"} <= writes(_changes) and "OTHER" not in may_write(_changes)
     assert not {"TABLE", "ROWS", "OTHER"} & may_write(_only_reads)
     assert {"ROWS", "OTHER"} <= may_write(_passes) and not {"ROWS", "OTHER"} & writes(_passes)
+
+
+COUNTERS = """
+import ciel
+
+CALLS = 0
+IS_READY = False
+
+def prepare():
+    global IS_READY
+    IS_READY = True
+
+@ciel.task
+def counted(n):
+    global CALLS
+    CALLS += 1
+    if not IS_READY:
+        prepare()
+    return n
+
+@ciel.task
+def nested(n):
+    return sum(counted.spawn(n).result() for _ in range(3))
+
+def main():
+    found = [counted.spawn(n).result() for n in range(3)]
+    return found + [nested.spawn(n).result() for n in range(3)]
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_counter_that_a_task_counts_itself_is_no_error(mode: str, tmp_path: Path) -> None:
+    """`CALLS += 1` in a task was the error "assigned again", by main with `--serial` and `-j1`,
+    where that is the same process, and by another task with any number of cores."""
+    ended = jobs.run(tmp_path, COUNTERS, options=(mode,))
+    assert ended.status == 0, ended.talk
+    assert ended.value == [0, 1, 2, 0, 3, 6]

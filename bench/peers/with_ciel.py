@@ -17,12 +17,7 @@ spin = ciel.task(work.spin)
 compute = ciel.task(work.compute)
 begin_block = ciel.task(work.begin_block)
 step_block = ciel.task(work.step_block)
-
-
-@ciel.task
-def spun(*ones: int) -> int:
-    """The task that needs all of a round, as arguments."""
-    return work.spun(list(ones))
+spun = ciel.task(work.spun)
 
 
 @ciel.task

@@ -124,7 +124,7 @@ def rounds(cores: int, count: int, seconds: float) -> None:
         began = time.perf_counter()
         for _ in range(count):
             ones = [made.submit(work.spin, seconds, pure=False) for _ in range(cores)]
-            answer = made.submit(work.spun, ones, pure=False).result()
+            answer = made.submit(work.spun, *ones, pure=False).result()
         work.report(answer, time.perf_counter() - began, count)
 
 

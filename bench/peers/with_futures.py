@@ -85,7 +85,7 @@ def rounds(cores: int, count: int, seconds: float) -> None:
         began = time.perf_counter()
         for _ in range(count):
             ones = [made.submit(work.spin, seconds) for _ in range(cores)]
-            answer = made.submit(work.spun, [one.result() for one in ones]).result()
+            answer = made.submit(work.spun, *[one.result() for one in ones]).result()
         work.report(answer, time.perf_counter() - began, count)
 
 

@@ -76,7 +76,7 @@ def rounds(cores: int, count: int, seconds: float) -> None:
         began = time.perf_counter()
         for _ in range(count):
             ones = run(joblib.delayed(work.spin)(seconds) for _ in range(cores))
-            answer = run([joblib.delayed(work.spun)(ones)])[0]
+            answer = run([joblib.delayed(work.spun)(*ones)])[0]
         work.report(answer, time.perf_counter() - began, count)
 
 

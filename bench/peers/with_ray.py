@@ -136,16 +136,12 @@ def halves(cores: int, count: int, seconds: float) -> None:
 def rounds(cores: int, count: int, seconds: float) -> None:
     """One task for each core, then one that needs them all."""
     begin(cores)
-    spin, spun = ray.remote(work.spin), ray.remote(_spun)
+    spin, spun = ray.remote(work.spin), ray.remote(work.spun)
     warm(ray.remote(work.nothing))
     began = time.perf_counter()
     for _ in range(count):
         answer = ray.get(spun.remote(*[spin.remote(seconds) for _ in range(cores)]))
     work.report(answer, time.perf_counter() - began, count)
-
-
-def _spun(*ones: int) -> int:
-    return work.spun(list(ones))
 
 
 def shell(cores: int, count: int) -> None:

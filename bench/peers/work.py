@@ -84,7 +84,7 @@ def rounds_of(seconds: float) -> int:
     return max(1, round(20_000 * seconds / best))
 
 
-def spun(ones: list[int]) -> int:
+def spun(*ones: int) -> int:
     """The task that needs all of a round."""
     return sum(ones)
 

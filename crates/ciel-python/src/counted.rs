@@ -71,6 +71,9 @@ pub struct Counted {
     pub is_root: bool,
     /// What a root has sent last: the handle of its result, its task, and when.
     sent: Option<(u32, Py<PyAny>, Instant)>,
+    /// Whether that has futures among its arguments.
+    #[pyo3(get)]
+    sent_with_futures: bool,
     /// Calls of that task that it has sent one after the other.
     pub in_a_row: u32,
     /// Where on Python's stack its code may call children, if that is known: see `stack.rs`.
@@ -102,6 +105,7 @@ impl Counted {
             scopes: None,
             is_root: false,
             sent: None,
+            sent_with_futures: false,
             in_a_row: 0,
             room: None,
             unsent: [None, None],
@@ -165,6 +169,11 @@ impl Counted {
         sent.map_or(0.0, |(_, _, at)| at.elapsed().as_secs_f64())
     }
 
+    /// A root sends a call of that task, whose result has that handle and whose inputs are known.
+    fn note_sent_ready(&mut self, handle: u32, task: Py<PyAny>) {
+        self.note_sent(handle, task, false);
+    }
+
     /// Output that is not sent yet.
     #[getter]
     fn pieces(&self, py: Python<'_>) -> Option<Py<PyList>> {
@@ -203,8 +212,8 @@ impl Counted {
         self.arguments = 0;
     }
 
-    /// It has sent a call of that task, whose result gets that handle.
-    pub fn note_sent(&mut self, handle: u32, task: Py<PyAny>) {
+    /// It has sent a call of that task, whose result gets that handle; with futures, or without.
+    pub fn note_sent(&mut self, handle: u32, task: Py<PyAny>, with_futures: bool) {
         if self.is_root {
             let is_same = self
                 .sent
@@ -212,6 +221,7 @@ impl Counted {
                 .is_some_and(|(_, last, _)| last.is(&task));
             self.in_a_row = if is_same { self.in_a_row + 1 } else { 1 };
             self.sent = Some((handle, task, Instant::now()));
+            self.sent_with_futures = with_futures;
         }
     }
 

@@ -37,6 +37,9 @@ pub struct Function {
     /// Whether its calls may run before anybody asks for them; `None` before a look at its code.
     #[pyo3(get, set)]
     pub runs_early: Option<bool>,
+    /// Whether a root keeps its calls with futures until it asks for them: they are Python's.
+    #[pyo3(get, set)]
+    pub keeps_waiting: bool,
 }
 
 /// What a plain call needs.
@@ -81,6 +84,7 @@ impl Function {
             known: None,
             suits_root: None,
             runs_early: None,
+            keeps_waiting: false,
         }
     }
 

@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use crate::counted::Counted;
 use crate::function::Function;
 use crate::inside::Inside;
+use crate::unpacked::plain_value;
 
 /// The native half of `Future`.
 #[pyclass(subclass, weakref, module = "ciel._native")]
@@ -293,6 +294,31 @@ fn let_go(strand: &Bound<'_, PyAny>, handle: u32) {
     if let Some(raised) = raised {
         raised.restore(py);
     }
+}
+
+/// The arguments of a call whose futures have small plain values by now, with these in their place:
+/// each a copy of its own. `None` if a future has none.
+///
+/// # Errors
+/// Those of `pickle.loads`.
+#[pyfunction]
+pub fn plain_arguments<'py>(args: &Bound<'py, PyTuple>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    let mut values = Vec::with_capacity(args.len());
+    for given in args.iter_borrowed() {
+        let Ok(future) = given.cast::<FutureState>() else {
+            values.push(given.to_owned());
+            continue;
+        };
+        let known = match &future.borrow().state {
+            State::Known(Some(known)) => known.bind(args.py()).clone(),
+            _ => return Ok(None),
+        };
+        match plain_value(&known)? {
+            Some(value) => values.push(value),
+            None => return Ok(None),
+        }
+    }
+    PyTuple::new(args.py(), values).map(Some)
 }
 
 /// Whether what is known of a value is the result of a child that ended in place.

@@ -1,7 +1,8 @@
 //! The payload of a call that is kept: what the calls of its function have in common is shared, and
 //! arguments that are short need no memory of their own.
 //!
-//! It knows no calls. Read next: `levels.rs`; `arguments.rs` writes arguments.
+//! Handles of futures among the arguments, which few calls have, are beside it. It knows no calls.
+//! Read next: `levels.rs`; `arguments.rs` writes arguments.
 
 use std::sync::Arc;
 
@@ -38,6 +39,8 @@ enum Rest {
         bytes: [u8; SHORT_BYTES_MAX],
     },
     Long(Box<[u8]>),
+    /// With handles of inputs.
+    Given(Box<(Box<[u8]>, Vec<u32>)>),
 }
 
 impl Payload {
@@ -52,6 +55,25 @@ impl Payload {
             _ => Rest::Long(rest.into()),
         };
         Payload { head, rest }
+    }
+
+    /// All of these bytes, and the handles of inputs.
+    pub fn with_inputs(bytes: &[u8], inputs: Vec<u32>) -> Payload {
+        if inputs.is_empty() {
+            return Payload::new(None, bytes);
+        }
+        Payload {
+            head: None,
+            rest: Rest::Given(Box::new((bytes.into(), inputs))),
+        }
+    }
+
+    /// Handles of inputs.
+    pub fn inputs(&self) -> &[u32] {
+        match &self.rest {
+            Rest::Given(given) => &given.1,
+            Rest::Short { .. } | Rest::Long(_) => &[],
+        }
     }
 
     /// How many bytes it has.
@@ -72,6 +94,7 @@ impl Payload {
         match &self.rest {
             Rest::Short { count, bytes } => &bytes[..usize::from(*count)],
             Rest::Long(bytes) => bytes,
+            Rest::Given(given) => &given.0,
         }
     }
 }

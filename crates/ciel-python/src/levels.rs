@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use ciel_model::Name;
 use ciel_protocol::wire::{
-    BlockOn, Calls, Descriptor, EndedInPlace, Parked, Spawn, Wait, WorkerMessage, block_on,
+    BlockOn, Calls, Descriptor, EndedInPlace, Input, Parked, Spawn, Wait, WorkerMessage, block_on,
 };
 
 use crate::kept_payload::Payload;
@@ -81,11 +81,11 @@ impl Ended {
     }
 }
 
-/// A spawn that is kept: one task, with plain arguments.
+/// A spawn that is kept: one task, with plain arguments, or futures of tasks beside them.
 pub struct Child {
     /// Id of its definition.
     pub definition: u32,
-    /// The call.
+    /// The call, with the handles of futures among its arguments.
     pub payload: Payload,
     /// Index of the spawn.
     pub action: u64,
@@ -215,6 +215,22 @@ impl Levels {
             self.ended.add(child.definition);
         }
         child.is_some()
+    }
+
+    /// The task with that tag takes back its last spawn, with that handle: the only child that it
+    /// keeps. False if that is a task by now, or another one is kept.
+    pub fn withdraw(&mut self, tag: u32, handle: u32) -> bool {
+        let is_outermost = self.is_task(tag);
+        let Some(level) = self.levels.front_mut().filter(|_| is_outermost) else {
+            return false;
+        };
+        let is_only = level.pending.len() == 1 && level.pending[0].handle == handle;
+        if is_only && level.inside.is_none() && level.ahead.is_none() {
+            level.pending.clear();
+            self.fresh -= 1;
+            return true;
+        }
+        false
     }
 
     /// Whether the innermost strand keeps the child with that handle.
@@ -497,12 +513,20 @@ fn is_next(range: &Spawn, spawn: &Spawn) -> bool {
     is_next && !range.begun && !spawn.begun
 }
 
+/// The value behind a handle, as an input.
+fn by_value(handle: &u32) -> Input {
+    Input {
+        handle: *handle,
+        ..Input::default()
+    }
+}
+
 impl Child {
     fn spawn(self, begun: Option<u32>) -> Spawn {
         let task = Descriptor {
             definition: self.definition,
             payload: self.payload.to_bytes(),
-            inputs: Vec::new(),
+            inputs: self.payload.inputs().iter().map(by_value).collect(),
             line: self.line,
         };
         Spawn {

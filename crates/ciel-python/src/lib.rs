@@ -91,7 +91,7 @@ mod native {
     #[pymodule_export]
     use crate::function::Function;
     #[pymodule_export]
-    use crate::future_state::FutureState;
+    use crate::future_state::{FutureState, plain_arguments};
     #[pymodule_export]
     use crate::names::{hash_of, label_of, position_of_root, position_of_spawn, seed_of};
     #[pymodule_export]

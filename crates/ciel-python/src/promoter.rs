@@ -117,9 +117,11 @@ impl Promoter {
     }
 
     /// The strand that has its turn keeps a child, as action `action`; its result gets the handle
-    /// `handle`. `tag` is 0 for a strand that runs in place of another one.
+    /// `handle`. `tag` is 0 for a strand that runs in place of another one; `inputs` are handles of
+    /// the futures among the arguments.
     ///
     /// Raises ValueError if the call is too long for a message.
+    #[pyo3(signature = (tag, definition, payload, action, handle, line, inputs = Vec::new()))]
     fn keep(
         &self,
         py: Python<'_>,
@@ -129,6 +131,7 @@ impl Promoter {
         action: u64,
         handle: u32,
         line: u32,
+        inputs: Vec<u32>,
     ) -> PyResult<()> {
         if payload.len() > PAYLOAD_BYTES_MAX {
             let message = format!("a call of {} bytes is too long to be kept", payload.len());
@@ -136,7 +139,7 @@ impl Promoter {
         }
         let child = Child {
             definition: self.connection.get().id_of(py, definition)?,
-            payload: Payload::new(None, payload),
+            payload: Payload::with_inputs(payload, inputs),
             action,
             handle,
             line,
@@ -144,6 +147,25 @@ impl Promoter {
         };
         self.keep_child(tag, child);
         Ok(())
+    }
+
+    /// The task with that tag takes back its last spawn, with that handle: the only child that it
+    /// keeps. False if that is a task by now, or another one is kept.
+    fn withdraw(&self, tag: u32, handle: u32) -> bool {
+        let kept = self.kept();
+        kept.is_some_and(|mut kept| kept.levels.withdraw(tag, handle))
+    }
+
+    /// The strand that has its turn calls that child, whose function leaves nothing behind.
+    fn begin_call(&self, tag: u32, handle: u32) {
+        self.begin_ahead(tag, vec![handle]);
+    }
+
+    /// The child that the strand has called has ended, unless `has_ended` is false: then it stays
+    /// one that has not begun. Whether it has ended in place, as it was no task by then.
+    fn end_call(&self, has_ended: bool) -> bool {
+        let tasks = self.end_ahead(usize::from(has_ended));
+        has_ended && tasks.is_some_and(|tasks| tasks.is_empty())
     }
 
     /// Whether the strand that has its turn keeps as many children as it may.

@@ -61,7 +61,7 @@ def _able() -> TaskFunction | None:
 
 def _run_oldest(task: TaskFunction) -> bool:
     """Runs the oldest calls, which are of that task; whether they were short."""
-    if not _trials_of(task).next():
+    if not trials_of(task).next():
         return False
     is_short = _run(task, None)
     if is_short is False and task.suits_root:
@@ -72,12 +72,12 @@ def _run_oldest(task: TaskFunction) -> bool:
 def _run_aside() -> None:
     """Runs the oldest call that may wait; not if the last ones of its task were long, or waited."""
     found: tuple[TaskFunction, Future[Any]] | None = oldest_aside()
-    if found is None or not _trials_of(found[0]).next():
+    if found is None or not trials_of(found[0]).next():
         return
     began = time.perf_counter()
     has_ended = current().run_aside(found[1])
     is_short = has_ended and time.perf_counter() - began < _short_calls.SHORT_S
-    _trials_of(found[0]).ended(is_short)
+    trials_of(found[0]).ended(is_short)
 
 
 def begin_trial(task: TaskFunction) -> bool:
@@ -85,7 +85,7 @@ def begin_trial(task: TaskFunction) -> bool:
     if not leaves_nothing(task.function):
         task.suits_root = False
         return False
-    is_tried = current().may_try(task) and _trials_of(task).next()
+    is_tried = current().may_try(task) and trials_of(task).next()
     if is_tried:
         task.suits_root = True
     return is_tried
@@ -97,7 +97,8 @@ def end_trial(task: TaskFunction) -> None:
         task.suits_root = None
 
 
-def _trials_of(task: TaskFunction) -> Trials:
+def trials_of(task: TaskFunction) -> Trials:
+    """Which of its calls are tried before anybody asks, or in place of a root."""
     if task.trials is None:
         task.trials = Trials()
     return task.trials
@@ -124,5 +125,5 @@ def _run(task: TaskFunction, newest: TaskFunction | None) -> bool | None:
     finally:
         count = end_early()
     is_short = time.perf_counter() - began < _short_calls.SHORT_S * count
-    _trials_of(task).ended(is_short)
+    trials_of(task).ended(is_short)
     return is_short

@@ -20,13 +20,15 @@ from ciel._errors import Cancelled, WaitError
 from ciel._freeze import value_of
 from ciel._future import Future, Known
 from ciel._in_place import Kept, Returned
+from ciel._inputs import changed
 from ciel._leaves import leaves_nothing
 from ciel._options import Options
 from ciel._native import DEPTH_MAX, Cancel, Value, begin_aside, list_kept, unlist
 from ciel._payload import SMALL_BYTES_MAX, atoms_of, head_of_plain, pack
 from ciel._raised import Raised
 from ciel._strand import here
-from ciel._waiting_strand import Process, WaitingStrand
+from ciel._waiting_call import Place, WaitingCall, called, may_wait, note_asked, note_tried
+from ciel._waiting_strand import WAIT_ALL, Process, WaitingStrand
 
 if TYPE_CHECKING:
     from greenlet import greenlet
@@ -84,7 +86,8 @@ class KeepingStrand(WaitingStrand):
 
     `may_keep` is whether new children are kept, `severed` whether the strand was cancelled.
     `_spawned` are the spawns of an earlier run, which came to the action `_until`; it is `None` in
-    the first run. `_waits_inside` is whether a child runs in place of this strand.
+    the first run. `_waits_inside` is whether a child runs in place of this strand. `_unasked` is
+    the task of the last call with futures that was kept, until somebody asks for that.
     """
 
     process: KeepingProcess
@@ -93,6 +96,7 @@ class KeepingStrand(WaitingStrand):
     _spawned: frozenset[int] | None = None
     _until: int = 0
     _waits_inside: bool = False
+    _unasked: TaskFunction | None = None
 
     def __init__(self, process: KeepingProcess, start: Start) -> None:
         """Takes the record of a replay from the start."""
@@ -128,6 +132,11 @@ class KeepingStrand(WaitingStrand):
             return super().spawn(call, options)
         is_sealed = self._spawned is not None
         keeps = self.may_keep and (self._ran_in_place() if is_sealed else self._suits(call))
+        waits = keeps if is_sealed else self.may_keep and self._asks_at_once(call.task)
+        if waits and self.is_root and here.strand is self and may_wait(call):
+            waiting = self._keep_waiting(call, is_sealed)
+            if waiting is not None:
+                return (waiting,)
         if not keeps or here.strand is not self:
             futures = super().spawn(call, options)
         else:
@@ -181,6 +190,105 @@ class KeepingStrand(WaitingStrand):
                 list_kept(future)
         return future
 
+    def _asks_at_once(self, task: TaskFunction) -> bool:
+        """Whether a root is to keep calls of the task with futures until it asks for them; not if
+        nobody has asked for the one before.
+        """
+        if not task.keeps_waiting:
+            return False
+        unasked, self._unasked = self._unasked, None
+        if unasked is not None:
+            unasked.keeps_waiting = False
+        return task.keeps_waiting
+
+    def _keep_waiting(self, call: Call, is_sealed: bool) -> Future[Any] | None:
+        """Keeps a call with futures, and no other; `None` if it is no small plain one."""
+        payload, spawn = b"", None
+        if not is_sealed:
+            payload, inputs, modes = pack(call, self)
+            identity = call.task.identity
+            is_usual = modes is None and identity.data is None and not identity.readings
+            if not is_usual or len(payload) >= SMALL_BYTES_MAX:
+                return None
+            self.promote()
+            self.tidy()
+            self._unasked = call.task
+            spawn = definition_of(call), call.line, list(inputs)
+        place = Place(self.next_action, self.next_handle, self._observed, self._arguments)
+        child = WaitingCall(call, payload, place, spawn)
+        self._keep_placed(child)
+        future: Future[Any] = Future(self, child.handle)
+        future._child = child
+        return future
+
+    def _keep_placed(self, child: WaitingCall) -> None:
+        """The next spawn is that of the child."""
+        if (self.next_action, self.next_handle) != child.place[:2]:
+            raise WaitError(f"{self.label} waited: its threads must not act for it meanwhile")
+        handle, action = self.take_handle(), self.act()
+        self.keeps = True
+        if child.spawn is not None and not self.severed:
+            promoter = self.process.promoter
+            assert promoter is not None, "it keeps children"
+            definition, line, inputs = child.spawn
+            promoter.keep(self.tag, definition, child.payload, action, handle, line, inputs)
+
+    def _wait_waiting(self, child: WaitingCall) -> Known | None:
+        """Waits for the futures of a call that is kept, and runs it; `None` if it is a task, or is
+        to become one.
+        """
+        self._check_may_wait()
+        self._unasked = None
+        task = child.task
+        if child.sealed:
+            self._learn(child.futures)
+            args = child.given_plainly()
+            if args is None:
+                raise changed(self.label, f"wait for {task.label}", "another value")
+            return Returned(task.function(*args), None)
+        promoter = self.process.promoter
+        assert promoter is not None, "it keeps children"
+        if not promoter.withdraw(self.tag, child.handle):
+            return None
+        self._await_futures(child)
+        args = child.given_plainly()
+        if args is None:
+            note_tried(task, False)
+            return None
+        if task.suits_root is not True:
+            self.note_sent_ready(child.handle, task)
+            return None
+        promoter.begin_call(self.tag, child.handle)
+        returned = None
+        try:
+            returned = called(task, args, SHORT_S)
+        finally:
+            has_stayed = promoter.end_call(returned is not None)
+        return returned if has_stayed else None
+
+    def _await_futures(self, child: WaitingCall) -> None:
+        """Waits for the futures of a child that was withdrawn, as if its spawn were to come."""
+        self.keeps = False
+        self.next_action, self.next_handle, self._observed, self._arguments = child.place
+        try:
+            self._learn(child.futures)
+        finally:
+            self._keep_placed(child)
+
+    def _learn(self, futures: Sequence[Future[Any]]) -> None:
+        """Waits until all are known; as far as the program sees, nobody has waited for them."""
+        told = self._told
+        for future in futures:
+            if future._known is None and told:
+                future._known = told.pop(future._handle, None)
+        missing = {future._handle: None for future in futures if future._known is None}
+        if missing:
+            resumed = self.block([*missing], WAIT_ALL, None)
+            answers = {answer.handle: answer for answer in resumed.references}
+            for future in futures:
+                if future._known is None:
+                    future._known = answers.get(future._handle)
+
     def _ran_in_place(self) -> bool:
         """Whether the next spawn was none in the earlier run; behind that, all are."""
         assert self._spawned is not None, "the caller has looked"
@@ -205,22 +313,33 @@ class KeepingStrand(WaitingStrand):
 
     def _wait_one(self, future: Future[Any]) -> Known:
         child = future._child
+        known: Known | None = None
         if child is not None and future._strand is self and self.depth < DEPTH_MAX:
-            known: Known | None = self._run_in_place(child)
+            is_waiting = type(child) is WaitingCall
+            known = self._wait_waiting(child) if is_waiting else self._run_in_place(child)
             if known is not None:
                 future._known = known
                 return known
         self._run_before_wait([future])
         task = self.last_sent(future._handle) if self.is_root else None
-        if task is None or task.suits_root is not None:
+        if task is None or task.suits_root is False:
             return super()._wait_one(future)
-        return self._wait_measured(future, task)
+        with_futures = self.sent_with_futures
+        is_measured = task.suits_root is not None
+        last = super()._wait_one(future) if is_measured else self._wait_measured(future, task)
+        if with_futures:
+            note_asked(task)
+        return last
 
     def _wait_measured(self, future: Future[Any], task: TaskFunction) -> Known:
         """Waits for the call that a root has sent last. If it was short, further ones are kept."""
         known = super()._wait_one(future)
-        if type(known) is Value and self.since_sent() < SHORT_S:
-            task.suits_root = leaves_nothing(task.function)
+        is_short = self.since_sent() < SHORT_S
+        if type(known) is Value and (is_short or self.sent_with_futures):
+            leaves = leaves_nothing(task.function)
+            task.suits_root = leaves if is_short or not leaves else None
+        if task.keeps_waiting and not task.suits_root:
+            note_tried(task, False)
         return known
 
     def _wait_all(self, futures: Sequence[Future[Any]]) -> list[Future[Any]]:

@@ -719,11 +719,24 @@ class Promoter:
         action: int,
         handle: int,
         line: int,
+        inputs: Sequence[int] = ...,
     ) -> None:
         """Keeps a spawn of the strand that has its turn; `tag` is 0 if it is no task yet.
 
-        Raises ValueError if the call is too long for a message.
+        `inputs` are handles of the futures among the arguments. Raises ValueError if the call is too long for a message.
         """
+
+    def withdraw(self, tag: int, handle: int) -> bool:
+        """The task with that tag takes back its last spawn, the only child that it keeps.
+
+        False if that is a task by now, or another one is kept.
+        """
+
+    def begin_call(self, tag: int, handle: int) -> None:
+        """The strand that has its turn calls that child, whose function leaves nothing behind."""
+
+    def end_call(self, has_ended: bool) -> bool:
+        """The child has ended, else it has not begun; whether it has ended in place."""
 
     def is_full(self) -> bool:
         """Whether the strand that has its turn keeps as many children as it may."""
@@ -812,6 +825,12 @@ class Counted:
     def last_sent(self, handle: int) -> Any:
         """The task of the call that was sent last, if the result of that has this handle."""
 
+    sent_with_futures: bool
+    """Whether that call has futures among its arguments."""
+
+    def note_sent_ready(self, handle: int, task: Any) -> None:
+        """A root sends a call of that task, whose inputs are known."""
+
     def since_sent(self) -> float:
         """Seconds since that call was sent."""
 
@@ -834,11 +853,13 @@ class Function:
     """The native half of a task; see `_call.py`.
 
     `suits_root` is whether its calls may run in place of a root, `None` before one was measured;
-    `runs_early` whether they may run before anybody asks for them, `None` before a look at its code.
+    `runs_early` whether they may run before anybody asks for them, `None` before a look at its code;
+    `keeps_waiting` whether a root keeps those with futures until it asks for them.
     """
 
     suits_root: bool | None
     runs_early: bool | None
+    keeps_waiting: bool
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Nothing is known of its calls."""
 
@@ -1125,6 +1146,12 @@ def packed_with_places(args: tuple[Any, ...], places: list[int]) -> bytes | None
     """As `pickle.dumps((values, places), 5)`, where `values` lists `args`, `None` at `places`.
 
     `None` for values that Python has to pack.
+    """
+
+def plain_arguments(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The arguments of a call with the values of its futures in place of these, each a copy.
+
+    `None` if one has no small plain value.
     """
 
 def plain_call(

@@ -84,6 +84,45 @@ def test_kept_spawn_is_sent_when_its_task_settles(wire: Wire, tmp_path: Path) ->
     assert _is_silent(engine)
 
 
+def test_spawn_that_is_taken_back_is_not_sent_until_it_is_kept_again(
+    wire: Wire, tmp_path: Path
+) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    promoter, path = _promoter(connection, tmp_path, BUSY)
+    fib = _fib()
+    promoter.keep(tag, fib, b"", 1, 1, 0, [3, 4])
+    read_frame(engine)  # the definition
+    assert not promoter.withdraw(tag, 2), "another child"
+    assert promoter.withdraw(tag, 1)
+    assert not promoter.withdraw(tag, 1), "it is not kept"
+    _set(path, IDLE)
+    promoter.settle(tag)
+    connection.flush()
+    assert _is_silent(engine), "nothing is kept"
+    promoter.keep(tag, fib, b"", 1, 1, 0, [3, 4])
+    frame = read_frame(engine)
+    assert _action(frame) == 1
+    assert b"\x08\x03" in frame and b"\x08\x04" in frame, "handles of its inputs"
+    assert not promoter.withdraw(tag, 1), "it is a task"
+
+
+def test_child_that_became_a_task_while_it_was_called_has_not_ended_in_place(
+    wire: Wire, tmp_path: Path
+) -> None:
+    connection, engine = wire
+    tag = tag_from(wire)
+    promoter, _ = _promoter(connection, tmp_path, BUSY, beat_s=60)
+    for number in range(3):
+        promoter.keep(tag, _fib(), b"", number, number, 0)
+        promoter.begin_call(tag, number)
+        if number == 1:
+            promoter.settle(tag)
+        assert promoter.end_call(number != 2) is (number == 0)
+    assert not promoter.withdraw(tag, 1), "it is a task"
+    assert promoter.withdraw(tag, 2), "it has not ended"
+
+
 def _action(frame: bytes) -> int:
     """The action of a spawn whose last fields are action and handle, below 128 and not 0."""
     body = frame[frame.index(b"\x2a") :]

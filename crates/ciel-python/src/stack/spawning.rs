@@ -106,6 +106,9 @@ fn spawn_at(
     places: &[usize],
     place: Option<Place<'_, '_>>,
 ) -> PyResult<Option<Py<PyAny>>> {
+    if !places.is_empty() && task.borrow().keeps_waiting && stack.borrow().is_root(task.py()) {
+        return Ok(None);
+    }
     let Some(mut known) = known(stack, task, given.named.is_some(), place)? else {
         return Ok(None);
     };
@@ -239,7 +242,8 @@ fn send(
         let keeps = std::mem::replace(&mut strand.keeps, false);
         strand.count_sent();
         strand.spawns_left -= 1;
-        strand.note_sent(spawner.handle, task.clone().into_any().unbind());
+        let sent = task.clone().into_any().unbind();
+        strand.note_sent(spawner.handle, sent, !places.is_empty());
         (spawner, keeps, strand.released())
     };
     if keeps {
@@ -299,6 +303,14 @@ impl Stack {
         let values = args.iter_borrowed().enumerate();
         let futures = values.filter(|(_, value)| value.get_type().is(&self.future));
         futures.map(|(place, _)| place).collect()
+    }
+
+    /// Whether the innermost strand is that of a root.
+    fn is_root(&self, py: Python<'_>) -> bool {
+        match self.levels.last().map(|level| &level.strand) {
+            Some(Running::Strand(strand)) => strand.bind(py).borrow().is_root,
+            Some(Running::Inside(_) | Running::Task(_)) | None => false,
+        }
     }
 
     /// The innermost strand, if a plain spawn of it needs nothing but to be kept: a root keeps

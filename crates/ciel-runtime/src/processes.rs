@@ -257,7 +257,7 @@ async fn run_to_end(
     start.passes_on = turn::passes_on(assignment, desk)?;
     let (mut pipes, writers) = start::open_pipes(engine, assignment, &plan, desk, &mut start)?;
     streams.give_to(&mut start, writers.len());
-    let reopening = taken.watch(assignment, &streams);
+    let reopening = taken.watch(engine, assignment, &streams);
     let ends = writers.iter().chain(streams.iter());
     let borrowed: Vec<_> = ends.map(AsFd::as_fd).collect();
     let events = spawning

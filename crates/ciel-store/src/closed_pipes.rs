@@ -4,29 +4,28 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::fs::inotify::{ReadFlags, WatchFlags};
+
+use crate::watch_groups::WatchGroup;
 
 /// Pipes that are to be written only.
 pub struct ClosedPipes {
-    told: OwnedFd,
+    told: WatchGroup,
     /// In their order.
     watches: Vec<i32>,
 }
 
 impl ClosedPipes {
-    /// Watches these pipes from now on.
+    /// Watches these pipes from now on, by a group that has no other watches.
     ///
     /// # Errors
     /// A pipe is not there, or the system watches no more for this user.
-    pub fn watch(pipes: &[PathBuf]) -> io::Result<ClosedPipes> {
-        let told = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+    pub(crate) fn watch(mut told: WatchGroup, pipes: &[PathBuf]) -> io::Result<ClosedPipes> {
         let events = WatchFlags::OPEN | WatchFlags::CLOSE_NOWRITE;
-        let watches = pipes
-            .iter()
-            .map(|pipe| Ok(inotify::add_watch(&told, pipe, events)?));
+        let watches = pipes.iter().map(|pipe| told.watch(pipe, events));
         let watches = watches.collect::<io::Result<_>>()?;
         Ok(ClosedPipes { told, watches })
     }
@@ -35,7 +34,7 @@ impl ClosedPipes {
     /// reading only.
     pub fn closed_by_readers(&self) -> Vec<usize> {
         let mut buffer = [MaybeUninit::<u8>::uninit(); 4096];
-        let mut events = inotify::Reader::new(&self.told, &mut buffer);
+        let mut events = self.told.events(&mut buffer);
         let mut closed = Vec::new();
         while let Ok(event) = events.next() {
             let mut watches = self.watches.iter();
@@ -56,6 +55,8 @@ impl AsFd for ClosedPipes {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use rustix::fs::{CWD, Mode, mkfifoat};
 
     use super::*;
@@ -73,7 +74,8 @@ mod tests {
             options.read(read).write(write).open(&pipes[at]).unwrap()
         };
         let _ends = [0, 1, 2].map(|at| open(true, true, at));
-        let closed = ClosedPipes::watch(&pipes).unwrap();
+        let closed =
+            ClosedPipes::watch(WatchGroup::take(&Arc::default()).unwrap(), &pipes).unwrap();
         drop(open(false, true, 0));
         drop(open(true, true, 1));
         assert_eq!(closed.closed_by_readers(), []);

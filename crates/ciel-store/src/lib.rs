@@ -41,6 +41,7 @@ pub mod store;
 mod stream_memory;
 mod unfinished;
 pub mod values;
+mod watch_groups;
 mod write_back;
 
 pub use budget::Budget;

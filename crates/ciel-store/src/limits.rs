@@ -36,6 +36,9 @@ pub const DIGEST_AT_COMMIT_BYTES_MAX: u64 = 4 << 20;
 /// first, so that damaged ones are recomputed at once; others are compared at their first use.
 pub const VERIFIED_AT_RESUME_BYTES_MAX: u64 = 1 << 30;
 
+/// Groups of watches that are kept while nobody uses them.
+pub const WATCH_GROUPS_IDLE_MAX: usize = 16;
+
 /// Bytes read at a time when a file is read from its beginning to its end.
 pub const COPY_BYTES_MAX: usize = 256 << 10;
 

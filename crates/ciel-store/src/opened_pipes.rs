@@ -6,12 +6,14 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::fs::inotify::{ReadFlags, WatchFlags};
 use rustix::fs::{Mode, OFlags};
+
+use crate::watch_groups::WatchGroup;
 
 /// Pipes that are watched from before anybody has opened or read one.
 pub struct OpenedPipes {
-    told: OwnedFd,
+    told: WatchGroup,
     pipes: Vec<Pipe>,
 }
 
@@ -24,13 +26,15 @@ struct Pipe {
 }
 
 impl OpenedPipes {
-    /// Watches the pipes of which these are ends.
+    /// Watches the pipes of which these are ends, by a group that has no other watches.
     ///
     /// # Errors
     /// The system watches no more for this user.
-    pub fn watch<'a>(ends: impl Iterator<Item = BorrowedFd<'a>>) -> io::Result<OpenedPipes> {
-        let told = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-        let pipes = ends.map(|end| Pipe::watch(&told, end));
+    pub(crate) fn watch<'a>(
+        mut told: WatchGroup,
+        ends: impl Iterator<Item = BorrowedFd<'a>>,
+    ) -> io::Result<OpenedPipes> {
+        let pipes = ends.map(|end| Pipe::watch(&mut told, end));
         let pipes = pipes.collect::<io::Result<_>>()?;
         Ok(OpenedPipes { told, pipes })
     }
@@ -39,7 +43,7 @@ impl OpenedPipes {
     /// open it before it is read are not told from one.
     pub fn opened_again(&mut self) -> Option<usize> {
         let mut buffer = [MaybeUninit::<u8>::uninit(); 4096];
-        let mut events = inotify::Reader::new(&self.told, &mut buffer);
+        let mut events = self.told.events(&mut buffer);
         while let Ok(event) = events.next() {
             let mut pipes = self.pipes.iter_mut();
             if let Some(pipe) = pipes.find(|pipe| pipe.watch == event.wd()) {
@@ -58,11 +62,11 @@ impl AsFd for OpenedPipes {
 }
 
 impl Pipe {
-    fn watch(told: &OwnedFd, end: BorrowedFd<'_>) -> io::Result<Pipe> {
+    fn watch(told: &mut WatchGroup, end: BorrowedFd<'_>) -> io::Result<Pipe> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let path = rustix::fs::open(path_of(end), flags, Mode::empty())?;
         let events = WatchFlags::OPEN | WatchFlags::ACCESS;
-        let watch = inotify::add_watch(told, path_of(path.as_fd()), events)?;
+        let watch = told.watch(path_of(path.as_fd()), events)?;
         Ok(Pipe {
             watch,
             path,
@@ -71,13 +75,13 @@ impl Pipe {
         })
     }
 
-    fn note(&mut self, told: &OwnedFd, event: ReadFlags) {
+    fn note(&mut self, told: &WatchGroup, event: ReadFlags) {
         if event.contains(ReadFlags::OPEN) {
             self.was_opened_again |= self.was_read;
         } else if event.contains(ReadFlags::ACCESS) && !self.was_read {
             self.was_read = true;
             // What is read from now on wakes nobody; if that fails, more is told than needed.
-            let _ = inotify::add_watch(told, path_of(self.path.as_fd()), WatchFlags::OPEN);
+            let _ = told.change(path_of(self.path.as_fd()), WatchFlags::OPEN);
         }
     }
 }
@@ -90,6 +94,7 @@ fn path_of(descriptor: BorrowedFd<'_>) -> String {
 mod tests {
     use std::fs::File;
     use std::io::Read;
+    use std::sync::Arc;
 
     use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -101,7 +106,8 @@ mod tests {
         let (second, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         rustix::io::write(&writer, b"abc").unwrap();
         let ends = [first, second];
-        let opened = OpenedPipes::watch(ends.iter().map(AsFd::as_fd)).unwrap();
+        let group = WatchGroup::take(&Arc::default()).unwrap();
+        let opened = OpenedPipes::watch(group, ends.iter().map(AsFd::as_fd)).unwrap();
         (opened, ends)
     }
 

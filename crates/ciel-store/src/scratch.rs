@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,13 +16,16 @@ use std::sync::{Arc, Mutex, OnceLock};
 use bytes::Bytes;
 use rustix::fs::{FileType, Mode, OFlags};
 
+use crate::closed_pipes::ClosedPipes;
 use crate::content::Stamp;
 use crate::directory::{Directory, check_name};
 use crate::error::StoreError;
 use crate::limits::SCRATCH_PURPOSE_BYTES_MAX;
 use crate::memory_folder::MemoryFolder;
+use crate::opened_pipes::OpenedPipes;
 use crate::spares::Spares;
 use crate::unfinished::{self, Unfinished, Written};
+use crate::watch_groups::{IdleGroups, WatchGroup};
 
 /// The scratch folder of a run. Any thread may use it.
 #[derive(Debug)]
@@ -33,6 +36,7 @@ pub struct Scratch {
     unfinished: Unfinished,
     spares: Spares,
     drafts: AtomicU64,
+    idle_groups: Arc<IdleGroups>,
 }
 
 /// A file that may be taken over: regular, read-only, with no other name.
@@ -57,6 +61,7 @@ impl Scratch {
             unfinished: Unfinished::default(),
             spares: Spares::default(),
             drafts: AtomicU64::new(0),
+            idle_groups: Arc::default(),
         }
     }
 
@@ -243,6 +248,25 @@ impl Scratch {
     /// As the system says.
     pub fn remove_pipe(&self, pipe: &Path) -> io::Result<()> {
         std::fs::remove_file(pipe)
+    }
+
+    /// Watches pipes that are to be written only, from now on.
+    ///
+    /// # Errors
+    /// A pipe is not there, or the system watches no more for this user.
+    pub fn watch_closed(&self, pipes: &[PathBuf]) -> io::Result<ClosedPipes> {
+        ClosedPipes::watch(WatchGroup::take(&self.idle_groups)?, pipes)
+    }
+
+    /// Watches the pipes of which these are ends, from before anybody has opened or read one.
+    ///
+    /// # Errors
+    /// The system watches no more for this user.
+    pub fn watch_opened<'a>(
+        &self,
+        ends: impl Iterator<Item = BorrowedFd<'a>>,
+    ) -> io::Result<OpenedPipes> {
+        OpenedPipes::watch(WatchGroup::take(&self.idle_groups)?, ends)
     }
 
     /// Makes an empty file for this attempt of a task, to be written and read at the same time.

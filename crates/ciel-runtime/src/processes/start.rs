@@ -72,9 +72,10 @@ impl Taken {
     }
 
     /// Watches the ends that the process opens by path.
-    pub(super) fn watch(&self, assignment: &Assignment, ends: &Ends) -> Reopening {
+    pub(super) fn watch(&self, engine: &Engine, assignment: &Assignment, ends: &Ends) -> Reopening {
         let may_rerun = assignment.descriptor.purity != Purity::Impure;
-        Reopening::watch(ends.named.iter().map(|(input, _, end)| {
+        let scratch = engine.folder.scratch();
+        let named = ends.named.iter().map(|(input, _, end)| {
             let name = inputs::name_of(assignment, *input);
             let mut streams = self.streams.iter();
             let is_stored = streams.any(|(other, inlet)| other == input && inlet.is_stored());
@@ -83,7 +84,8 @@ impl Taken {
                 restarts: may_rerun && is_stored,
             };
             (named, end)
-        }))
+        });
+        Reopening::watch(scratch, named)
     }
 
     /// The end of a pipe with several inputs one behind the other; none if no stream is among them.

@@ -16,6 +16,7 @@ use std::time::Duration;
 use ciel_model::{Failure, FailureKind, Label, limits};
 use ciel_spawner::{Reading, reading};
 use ciel_store::ClosedPipes;
+use ciel_store::scratch::Scratch;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep_until};
@@ -36,12 +37,15 @@ pub(super) struct Misreading {
 
 impl Misreading {
     /// Watches the pipes of these outputs; none if there are none, or the system watches no more.
-    pub(super) fn watch(outputs: Vec<(String, Arc<Source>)>) -> Option<Misreading> {
+    pub(super) fn watch(
+        scratch: &Scratch,
+        outputs: Vec<(String, Arc<Source>)>,
+    ) -> Option<Misreading> {
         if outputs.is_empty() {
             return None;
         }
         let pipes: Vec<PathBuf> = outputs.iter().map(|(_, it)| it.pipe.clone()).collect();
-        let closed = ClosedPipes::watch(&pipes).ok()?;
+        let closed = scratch.watch_closed(&pipes).ok()?;
         Some(Misreading {
             told: watched(closed.as_fd(), Interest::READABLE).ok()?,
             closed,

@@ -208,7 +208,7 @@ impl Outlets {
                 by_path.push((desk.output_name(index), source));
             }
         }
-        self.misreading = Misreading::watch(by_path);
+        self.misreading = Misreading::watch(self.engine.folder.scratch(), by_path);
         Ok(())
     }
 

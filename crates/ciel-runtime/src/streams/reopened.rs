@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use ciel_graph::{Assignment, Event, Step};
 use ciel_model::{Failure, FailureKind, Label};
 use ciel_store::OpenedPipes;
+use ciel_store::scratch::Scratch;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -50,13 +51,16 @@ pub(crate) enum Misuse {
 impl Reopening {
     /// Watches the pipes of these inputs, before the command has them; none if there are none, or
     /// the system watches no more.
-    pub(crate) fn watch<'a>(inputs: impl Iterator<Item = (Named, &'a OwnedFd)>) -> Reopening {
+    pub(crate) fn watch<'a>(
+        scratch: &Scratch,
+        inputs: impl Iterator<Item = (Named, &'a OwnedFd)>,
+    ) -> Reopening {
         let (inputs, ends): (Vec<_>, Vec<_>) = inputs.unzip();
         if inputs.is_empty() {
             return Reopening(None);
         }
         let begin = || {
-            let pipes = OpenedPipes::watch(ends.into_iter().map(AsFd::as_fd))?;
+            let pipes = scratch.watch_opened(ends.into_iter().map(AsFd::as_fd))?;
             std::io::Result::Ok(Watch {
                 told: watched(pipes.as_fd(), Interest::READABLE)?,
                 pipes: RefCell::new(pipes),

@@ -164,3 +164,21 @@ fn command_that_leaves_out_an_output_shows_its_name_its_inputs_and_what_it_said(
         ended.stderr
     );
 }
+
+/// The message named a file of the run's own, and said `failed to iterate over archive`.
+#[test]
+fn folder_of_an_input_that_is_no_archive_names_the_input() {
+    let script =
+        "made = spawn_exec(\"shell\", {\"command\": \"head -c 5000 /dev/zero | tr '\\\\000' x \
+                  > {out.a}\", \"outputs\": [\"a\"]}, 1)[0];
+        return *spawn_exec(\"shell\", {\"command\": \"ls {in.tree/}\", \
+                  \"inputs\": {\"tree\": made}}, 1)[0];";
+    let ended = Place::new().script(&[], script);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let told =
+        "{tree/} is a folder with what is in a tar archive, and the input \"tree\" is none: ";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    let hint = "hint: pass what a command has written to {out/}, or another tar archive";
+    assert!(ended.stderr.contains(hint), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("scratch"), "{}", ended.stderr);
+}

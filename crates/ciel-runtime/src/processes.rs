@@ -245,7 +245,7 @@ async fn run_to_end(
         None => desk.standard_input(&plan.stdin).await?,
         Some(_) => None,
     };
-    desk.unpack().await?;
+    inputs::unpack(assignment, desk).await?;
     outlets.make(assignment, &plan.stdout, desk)?;
     if engine.lock().is_stopping(attempt) {
         return Ok(Conclusion::Stopped);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use ciel_graph::Assignment;
 use ciel_model::{Content, Failure, Form, Handle, Keeping, Refused, Value, limits};
+use ciel_store::StoreError;
 use rustc_hash::FxHashMap;
 
 use crate::engine::Engine;
@@ -79,7 +80,7 @@ impl<'a> TaskWorkspace<'a> {
         Ok(self.engine.folder.scratch().path(name.0, attempt.0, what)?)
     }
 
-    fn failed(&self, trouble: ObjectError) -> Box<Failure> {
+    pub(crate) fn failed(&self, trouble: ObjectError) -> Box<Failure> {
         Box::new(trouble.failure(self.engine, &self.assignment.label))
     }
 
@@ -315,13 +316,16 @@ impl<'a> TaskWorkspace<'a> {
     }
 
     /// Unpacks the inputs that the command reads as folders.
-    pub(crate) async fn unpack(&self) -> Result<(), Box<Failure>> {
-        for (archive, folder) in self.unpacked.values() {
+    ///
+    /// # Errors
+    /// Which input cannot be unpacked, and the store's.
+    pub(crate) async fn unpack(&self) -> Result<(), (usize, StoreError)> {
+        for (index, (archive, folder)) in &self.unpacked {
             let scratch = self.engine.folder.scratch().clone();
             let (archive, folder) = (archive.clone(), folder.clone());
             let unpacked = tokio::task::spawn_blocking(move || scratch.unpack(&archive, &folder));
             let unpacked = unpacked.await.expect("unpacking does not panic");
-            unpacked.map_err(|error| self.failed(error.into()))?;
+            unpacked.map_err(|error| (*index, error))?;
         }
         Ok(())
     }

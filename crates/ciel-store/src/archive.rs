@@ -26,7 +26,7 @@ impl Scratch {
     /// written outside of it.
     ///
     /// # Errors
-    /// `DiskFull`, `System`; also for a file that is no archive.
+    /// `DiskFull`, `System`; for a file that is no archive, with a source that is `InvalidData`.
     pub fn unpack(&self, archive: &Path, folder: &Path) -> Result<(), StoreError> {
         unpacked(archive, folder).map_err(|error| StoreError::of_system("unpack", archive, error))
     }
@@ -84,5 +84,15 @@ fn unpacked(archive: &Path, folder: &Path) -> io::Result<()> {
     }
     let mut archive = Archive::new(BufReader::new(file));
     archive.set_preserve_mtime(false);
-    archive.unpack(folder)
+    archive.unpack(folder).map_err(of_archive)
+}
+
+/// What the bytes of an archive are to blame for, as `InvalidData`.
+fn of_archive(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::Other | ErrorKind::UnexpectedEof | ErrorKind::InvalidInput => {
+            io::Error::new(ErrorKind::InvalidData, error)
+        }
+        _ => error,
+    }
 }

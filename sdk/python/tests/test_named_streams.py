@@ -278,6 +278,23 @@ def test_streams_beyond_the_limit_of_open_files_say_how_to_raise_it(tmp_path: Pa
     assert "hint: this process may open 90 files; raise the limit: ulimit -n" in ended.talk
 
 
+SMALL = """
+import ciel
+
+def main():
+    print(ciel.sh("echo small").result())
+"""
+
+
+def test_worker_beyond_the_limit_of_open_files_says_how_to_raise_it(tmp_path: Path) -> None:
+    """`could not be started: Too many open files` stood there without a word about the limit."""
+    job = jobs.write(tmp_path, SMALL)
+    for files in range(20, 60, 4):
+        ended = jobs.end_of(jobs.start(job, beneath=("prlimit", f"--nofile={files}:{files}")))
+        is_told = "raise the limit" in ended.talk and "ulimit -n" in ended.talk
+        assert ended.status == 0 or is_told, ended
+
+
 READS_ITS_OUTPUT = """
 import ciel
 

@@ -110,6 +110,7 @@ fn large_results_of_checked_tasks_are_compared_byte_by_byte() {
 
 /// Six tasks of a function that end at once, and one whose first run ends when its file `go` is
 /// there, and its second after this command; with these options, and with this end of the script.
+/// On a busy machine one of the six may have a duplicate, too, which gives the same.
 fn straggler(options: &str, second: &str, end: &str) -> Place {
     let place = Place::new();
     place.file(
@@ -119,7 +120,7 @@ fn straggler(options: &str, second: &str, end: &str) -> Place {
              function step(n) {{\n\
                  return spawn_exec(\"shell\", {{\"command\": \"echo {{n}} > {{out.text}}; \
                  if mkdir begun-{{n}}; then while test {{n}} = 7 && ! test -e go; do sleep 0.05; \
-                 done; else {second}; fi\", \
+                 done; elif test {{n}} = 7; then {second}; fi\", \
                  \"inputs\": {{\"n\": n}}, \"outputs\": [\"text\"]}}, 1, {{{options}}})[0];\n\
              }}\n\
              for (n in [1, 2, 3, 4, 5, 6]) {{ text(step(n)); }}\n\
@@ -131,7 +132,7 @@ fn straggler(options: &str, second: &str, end: &str) -> Place {
 
 const SEVENTH: &str = "return text(step(7));\n";
 
-const OVERTAKEN: &str = "1 duplicated, 1 overtaken by their duplicates";
+const OVERTAKEN: &str = "overtaken by their duplicates";
 
 #[test]
 fn straggler_that_is_declared_pure_is_overtaken_by_its_duplicate() {
@@ -195,6 +196,6 @@ fn unequal_results_of_a_straggler_and_its_duplicate_are_told_with_both_digests()
     let digests: Vec<&str> = told.lines().next().unwrap().split(" and ").collect();
     assert!(digests.iter().all(|digest| digest.len() == 32), "{told}");
     assert_ne!(digests[0], digests[1]);
-    let sum = "1 duplicated, 1 unlike their duplicates";
+    let sum = "1 unlike their duplicates";
     assert!(ended.stderr.contains(sum), "{}", ended.stderr);
 }

@@ -2,8 +2,11 @@
 //!
 //! It does not know how they come to the command. Read next: `start`.
 
+use std::io::ErrorKind;
+
 use ciel_graph::Assignment;
 use ciel_model::{Failure, FailureKind};
+use ciel_store::StoreError;
 
 use super::{Failed, TaskWorkspace, arguments_of};
 use crate::executors::words;
@@ -27,6 +30,32 @@ pub(super) fn name_of(assignment: &Assignment, index: usize) -> Option<String> {
     let mut named = words::named_inputs(&arguments).into_iter();
     let found = named.find(|(_, value)| reference(value) == Some(index));
     found.map(|(name, _)| name)
+}
+
+/// Unpacks the inputs that the command reads as folders.
+///
+/// # Errors
+/// Of an input that is no archive, by its name.
+pub(super) async fn unpack(assignment: &Assignment, desk: &TaskWorkspace<'_>) -> Failed<()> {
+    let Err((index, error)) = desk.unpack().await else {
+        return Ok(());
+    };
+    let named = name_of(assignment, index);
+    let name = named.unwrap_or_else(|| format!("inputs[{index}]"));
+    let source = match error {
+        StoreError::System { ref source, .. } if source.kind() == ErrorKind::InvalidData => source,
+        error => return Err(desk.failed(error.into())),
+    };
+    let message = format!(
+        "{{{name}/}} is a folder with what is in a tar archive, and the input {name:?} is none: \
+         {source}"
+    );
+    let hint = format!(
+        "pass what a command has written to {{out/}}, or another tar archive; {{{name}}} is the \
+         path of a file"
+    );
+    let failure = Failure::new(FailureKind::TaskError, assignment.label.clone(), message);
+    Err(Box::new(failure.with_hint(hint)))
 }
 
 /// What a command reads must stay as it is: others read it, too.

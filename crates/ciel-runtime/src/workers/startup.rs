@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::connection::{Connection, ProcessEnd};
 use super::{KILLED_STARTS_MAX, StartError, Workers};
+use crate::error::hint_of_limit;
 use crate::executors::worker::{WorkerCommand, WorkerStart};
 use crate::for_tests::hello_ms_max;
 
@@ -128,7 +129,7 @@ async fn process(
             kind: FailureKind::WorkerLost,
             message: format!("the executor {name} could not be started: {error}"),
             excerpt: String::new(),
-            hint: None,
+            hint: hint_of_limit(&error),
         })
     })?;
     match handshake(&mut connection, &pool.executor, commands).await {

@@ -15,6 +15,7 @@
 //! with the engine a `RuntimeError`.
 
 mod arguments;
+mod attached;
 mod caches;
 mod connection;
 mod counted;
@@ -109,11 +110,11 @@ mod native {
     #[pymodule_export]
     use crate::shared_writer::SharedWriter;
     #[pymodule_export]
-    use crate::stack::Ahead;
+    use crate::stack::{Ahead, Values};
     #[pymodule_export]
     const DEPTH_MAX: u32 = crate::stack::DEPTH_MAX;
     #[pymodule_export]
-    use crate::stack::{Stack, list_kept, note_freezing, note_here, strand_here, unlist};
+    use crate::stack::{StackObject, list_kept, note_freezing, note_here, strand_here, unlist};
     #[pymodule_export]
     use crate::stream_messages::{open_shared, tell_shared};
     #[pymodule_export]

@@ -64,7 +64,7 @@ impl Outside {
 
     /// Whether commands have written what was not read yet.
     pub fn has_output(&self, py: Python<'_>) -> bool {
-        self.tail.bind(py).borrow().has_grown()
+        self.tail.get().has_grown(py)
     }
 
     /// Whether the strand that runs has changed the state of the process, or has threads.

@@ -13,12 +13,12 @@ use std::ptr::null_mut;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyTuple};
+use pyo3::types::PyBool;
 
 use crate::future_state::FutureState;
 use crate::stack::{
     Ahead, advance, advance_early, begin, begin_ahead, begin_early, begin_task, early_task, end,
-    end_ahead, end_early, end_task, note_base, oldest_aside, step,
+    end_ahead, end_early, end_task, note_base, oldest_aside,
 };
 
 /// Adds the functions to the module.
@@ -28,7 +28,6 @@ use crate::stack::{
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(module, c"begin", begin_from)?;
     add(module, c"end", end_from)?;
-    add(module, c"step", step_from)?;
     add(module, c"begin_ahead", begin_ahead_from)?;
     add(module, c"advance", advance_from)?;
     add(module, c"end_ahead", end_ahead_from)?;
@@ -107,22 +106,6 @@ unsafe extern "C" fn end_from(
     // SAFETY: as above.
     let ended = unsafe { only(py, args, count) }.and_then(|value| end(&value));
     given(py, ended)
-}
-
-/// `step(ahead, items)`; see `stack::step`. Without items no call is spawned.
-unsafe extern "C" fn step_from(
-    _module: *mut ffi::PyObject,
-    args: *mut *mut ffi::PyObject,
-    count: ffi::Py_ssize_t,
-) -> *mut ffi::PyObject {
-    // SAFETY: Python calls this in an attached thread.
-    let py = unsafe { Python::assume_attached() };
-    // SAFETY: as above.
-    let found = unsafe { of_ahead(py, args, count) }.and_then(|(ahead, items)| {
-        let items = items.map(|items| Ok::<_, PyErr>(items.cast_into::<PyTuple>()?));
-        step(&ahead, items.transpose()?.as_ref())
-    });
-    given(py, found.map(Some))
 }
 
 /// `begin_ahead(ahead)`; see `stack::begin_ahead`.

@@ -11,11 +11,12 @@ mod ahead;
 mod calls;
 mod contexts;
 mod early;
+mod here;
 mod spawning;
 mod standing;
 mod tasks;
+mod values;
 
-use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,9 +27,11 @@ use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
 use self::contexts::ContextsOf;
 use self::early::Row;
+use self::here::{Here, here};
 use self::spawning::constructor_of;
-use self::standing::strand_at;
+use self::standing::{strand_at, top};
 use self::tasks::{Started, Tasks};
+use crate::attached::Attached;
 use crate::counted::Counted;
 use crate::environment::Digits;
 use crate::future_state::{FutureState, Owner};
@@ -49,24 +52,23 @@ const CALLED_BYTES_MIN: usize = 4 << 10;
 /// Children whose objects are kept for others.
 const RESTED_MAX: usize = 16;
 
-pub(crate) use self::ahead::{advance, begin_ahead, end_ahead, step};
+pub(crate) use self::ahead::{advance, begin_ahead, end_ahead};
 pub(crate) use self::calls::Ahead;
 pub(crate) use self::early::{advance_early, begin_early, early_task, end_early, oldest_aside};
 pub use self::early::{list_kept, unlist};
 pub(crate) use self::spawning::spawn;
 pub(crate) use self::standing::stand_all;
 pub(crate) use self::tasks::{begin_task, end_task};
-
-thread_local! {
-    /// The stack of the worker whose tasks this thread runs.
-    static HERE: RefCell<Option<Py<Stack>>> = const { RefCell::new(None) };
-}
+pub(crate) use self::values::Values;
 
 /// Pickles that are being made, in any thread: their values must not wait.
 static FREEZING: AtomicU32 = AtomicU32::new(0);
 
+/// The stack as an object of Python.
+#[pyclass(frozen, name = "Stack", module = "ciel._native")]
+pub struct StackObject(Attached<Stack>);
+
 /// The strands that run in place of one another, the outermost first.
-#[pyclass(module = "ciel._native")]
 pub struct Stack {
     pub(crate) promoter: Py<Promoter>,
     /// Makes the strand of a child that has begun here.
@@ -126,7 +128,7 @@ enum Running {
 }
 
 #[pymethods]
-impl Stack {
+impl StackObject {
     /// The stack of this thread, without a strand. `stand` makes a strand of a child that has begun
     /// here, and receives: its parent, the parent's switch, whether the child was called there, the
     /// task, its arguments, its action and handle, its counts of actions and handles, handles of
@@ -146,7 +148,7 @@ impl Stack {
         captured: Bound<'_, PyAny>,
         state: Bound<'_, PyAny>,
         calls: bool,
-    ) -> PyResult<Py<Stack>> {
+    ) -> PyResult<Py<StackObject>> {
         let outside = Outside::new(captured, state)?;
         let make = constructor_of(future.bind(py))?;
         let stack = Stack {
@@ -167,16 +169,15 @@ impl Stack {
             contexts: ContextsOf::new(py)?,
             tasks: None,
         };
-        let stack = Py::new(py, stack)?;
-        let before = HERE.replace(Some(stack.clone_ref(py)));
-        drop(before);
+        let stack = Py::new(py, StackObject(Attached::new(stack)))?;
+        here::set(stack.clone_ref(py));
         Ok(stack)
     }
 
     /// A strand has its turn, in the greenlet that `switch` switches to; `None` at its end.
     #[pyo3(signature = (strand = None, switch = None))]
     fn begin_turn(
-        slf: &Bound<'_, Stack>,
+        slf: &Bound<'_, StackObject>,
         strand: Option<Py<Counted>>,
         switch: Option<Py<PyAny>>,
     ) -> PyResult<()> {
@@ -192,7 +193,7 @@ impl Stack {
             is_aside: false,
         });
         let before = {
-            let mut stack = slf.borrow_mut();
+            let mut stack = slf.get().0.borrow_mut(py);
             stack.outside.renew(py)?;
             for level in &mut stack.levels {
                 level.leave_room(py);
@@ -208,24 +209,26 @@ impl Stack {
     /// `functions` has the functions that were imported, by the headers of payloads, `asked` what
     /// functions ask; no task begins or ends natively while there is anything in `concerns`.
     fn take_tasks(
-        &mut self,
+        &self,
+        py: Python<'_>,
         stand: Py<PyAny>,
         functions: Py<PyDict>,
         asked: Py<PyDict>,
         concerns: Vec<Py<PyDict>>,
     ) {
-        self.tasks = Some(Tasks::new(stand, functions, asked, concerns));
+        let tasks = Tasks::new(stand, functions, asked, concerns);
+        self.0.borrow_mut(py).tasks = Some(tasks);
     }
 
     /// Whether the start of a task has come that may begin natively.
     fn may_begin(&self, py: Python<'_>) -> bool {
-        tasks::may_begin(self, py)
+        tasks::may_begin(&self.0.borrow(py), py)
     }
 
     /// A strand begins in place of the innermost one.
-    fn push(&mut self, strand: Py<Counted>, switch: Py<PyAny>) {
+    fn push(&self, py: Python<'_>, strand: Py<Counted>, switch: Py<PyAny>) {
         let strand = Running::Strand(strand);
-        self.levels.push(Level {
+        self.0.borrow_mut(py).levels.push(Level {
             strand,
             switch,
             is_called: false,
@@ -238,30 +241,26 @@ impl Stack {
     }
 
     /// The innermost strand has ended.
-    fn pop(slf: &Bound<'_, Stack>) {
-        let last = slf.borrow_mut().levels.pop();
+    fn pop(&self, py: Python<'_>) {
+        let last = self.0.borrow_mut(py).levels.pop();
         drop(last);
     }
 
     /// The innermost strand; `None` if none has its turn.
     #[getter]
-    fn top(slf: &Bound<'_, Stack>) -> PyResult<Option<Py<PyAny>>> {
-        // Nothing is borrowed meanwhile: a strand may be made.
-        let count = slf.borrow().levels.len();
-        match count {
-            0 => Ok(None),
-            count => strand_at(slf, count - 1).map(Some),
-        }
+    fn top(slf: &Bound<'_, StackObject>) -> PyResult<Option<Py<PyAny>>> {
+        top(&Here::of(slf))
     }
 
     /// Whether a strand is there whose greenlet `switch` switches to; those above it are gone then.
-    fn unwind(slf: &Bound<'_, Stack>, switch: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let count = slf.borrow().levels.len();
+    fn unwind(&self, switch: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (py, stack) = (switch.py(), &self.0);
+        let count = stack.borrow(py).levels.len();
         for place in (0..count).rev() {
-            let found = slf.borrow().levels[place].switch.clone_ref(slf.py());
-            let is_called = slf.borrow().levels[place].is_called;
-            if !is_called && found.bind(slf.py()).eq(switch)? {
-                let above = slf.borrow_mut().levels.split_off(place + 1);
+            let found = stack.borrow(py).levels[place].switch.clone_ref(py);
+            let is_called = stack.borrow(py).levels[place].is_called;
+            if !is_called && found.bind(py).eq(switch)? {
+                let above = stack.borrow_mut(py).levels.split_off(place + 1);
                 drop(above);
                 return Ok(true);
             }
@@ -272,7 +271,9 @@ impl Stack {
     /// Switches to the greenlet of the innermost strand.
     #[getter]
     fn switch(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        self.levels.last().map(|level| level.switch.clone_ref(py))
+        let stack = self.0.borrow(py);
+        let level = stack.levels.last();
+        level.map(|level| level.switch.clone_ref(py))
     }
 }
 
@@ -299,10 +300,6 @@ impl Running {
             Running::Task(_) => None,
         }
     }
-}
-
-fn here(py: Python<'_>) -> Option<Bound<'_, Stack>> {
-    HERE.with_borrow(|stack| stack.as_ref().map(|stack| stack.bind(py).clone()))
 }
 
 /// The strand that runs in this thread: `own`, or one that has begun natively.

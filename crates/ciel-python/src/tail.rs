@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use rustix::fs::SeekFrom;
 use rustix::param::page_size;
 
+use crate::attached::Attached;
 use crate::guard::Guard;
 
 /// What the file begins with, so that there is a page to map. If it is gone, the file was cut: no
@@ -24,11 +25,13 @@ const HEAD: u8 = 0xf8;
 const SEEN_BYTES: usize = size_of::<u64>();
 
 /// The end of a file to which others append.
-#[pyclass(module = "ciel._native")]
-pub struct Tail {
+#[pyclass(frozen, module = "ciel._native")]
+pub struct Tail(Attached<End>);
+
+/// What is known of it.
+struct End {
     file: RawFd,
     /// Bytes that were read.
-    #[pyo3(get)]
     read: u64,
     /// Whether pages may be mapped.
     maps: bool,
@@ -52,7 +55,7 @@ impl Tail {
     /// Raises OSError if the file cannot be written.
     #[new]
     fn new(file: RawFd) -> PyResult<Tail> {
-        let mut tail = Tail {
+        let mut tail = End {
             file,
             read: 1,
             maps: true,
@@ -65,19 +68,47 @@ impl Tail {
         if tail.page.as_ref().is_none_or(|page| page.byte(0) != HEAD) {
             tail.look_by_calls();
         }
-        Ok(tail)
+        Ok(Tail(Attached::new(tail)))
+    }
+
+    /// Bytes that were read.
+    #[getter]
+    fn read(&self, py: Python<'_>) -> u64 {
+        self.0.borrow(py).read
     }
 
     /// Whether the file has what was not read yet.
-    pub fn has_grown(&self) -> bool {
-        let page = self.page.as_ref();
-        let is_known = page.is_some_and(|page| page.ends_at(self.read));
-        !is_known && self.end() != Ok(self.read)
+    pub fn has_grown(&self, py: Python<'_>) -> bool {
+        self.0.borrow(py).has_grown()
     }
 
     /// From where to where the file has what was not read.
     ///
     /// Raises OSError if the system does not say.
+    fn unread(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
+        self.0.borrow_mut(py).unread()
+    }
+
+    /// All up to there was read.
+    ///
+    /// Raises OSError if the file cannot be written.
+    fn note_read(&self, py: Python<'_>, read: u64) -> PyResult<()> {
+        self.0.borrow_mut(py).note_read(read)
+    }
+
+    /// Others may append nothing but zeros: looks by system calls from now on.
+    fn look_by_calls(&self, py: Python<'_>) {
+        self.0.borrow_mut(py).look_by_calls();
+    }
+}
+
+impl End {
+    fn has_grown(&self) -> bool {
+        let page = self.page.as_ref();
+        let is_known = page.is_some_and(|page| page.ends_at(self.read));
+        !is_known && self.end() != Ok(self.read)
+    }
+
     fn unread(&mut self) -> PyResult<(u64, u64)> {
         let end = self.end().map_err(std::io::Error::from)?;
         if end < self.read || (end > self.read && !self.has_head()) {
@@ -86,9 +117,6 @@ impl Tail {
         Ok((self.read, end))
     }
 
-    /// All up to there was read.
-    ///
-    /// Raises OSError if the file cannot be written.
     fn note_read(&mut self, read: u64) -> PyResult<()> {
         let was_cut = self.read == 0;
         self.read = read;
@@ -99,14 +127,11 @@ impl Tail {
         Ok(())
     }
 
-    /// Others may append nothing but zeros: looks by system calls from now on.
     fn look_by_calls(&mut self) {
         self.maps = false;
         self.page = None;
     }
-}
 
-impl Tail {
     fn file(&self) -> BorrowedFd<'_> {
         // SAFETY: whoever made this keeps the file open.
         unsafe { BorrowedFd::borrow_raw(self.file) }

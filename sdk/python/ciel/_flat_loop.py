@@ -17,11 +17,13 @@ from ciel import _short_calls
 from ciel._call import Call
 from ciel._errors import Cancelled
 from ciel._leaves import leaves_nothing
-from ciel._native import Ahead, advance, begin_ahead, end_ahead, step
+from ciel._native import Ahead, Values, advance, begin_ahead, end_ahead
 from ciel._short_calls import ShortCalls
 from ciel._task import spawned
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ciel._future import Future
 
 ASKED_MIN = 16
@@ -29,25 +31,20 @@ ASKED_MIN = 16
 
 
 class Turn(Enum):
-    """What a step gives in place of a value: see `Ahead`."""
+    """What is given where no call is to run ahead: any other object may be an argument."""
 
-    MORE = 1
-    SPAWN = 2
-    DUE = 3
-    END = 4
+    END = 1
 
 
-MORE: Final = Turn.MORE
-SPAWN: Final = Turn.SPAWN
-DUE: Final = Turn.DUE
 END: Final = Turn.END
 
 
 class FlatLoop:
-    """The calls of one loop. `ahead` has those whose values were not given."""
+    """The calls of one loop. `known` gives their values as far as native code has them."""
 
-    def __init__(self, each: Call, count: int, window: int) -> None:
-        """`each` is the call without the arguments that differ, of which there are `count`.
+    def __init__(self, each: Call, count: int, given: Iterator[Any], window: int) -> None:
+        """`each` is the call without the arguments that differ, of which there are `count`; `given`
+        has tuples of these.
 
         The first value is given when `window` calls are spawned.
         """
@@ -57,39 +54,48 @@ class FlatLoop:
         self._short = ShortCalls(each.task)
         self._tried_from = min(window - 1, ASKED_MIN)
         self._asked = 0
-        self.ahead = Ahead(
+        self._ahead = Ahead(
             each.task,
             each.args,
             (each.file, each.line),
             window,
             not each.kwargs,
             _short_calls.SHORT_S,
-            (MORE, SPAWN, DUE, END),
+            END,
         )
+        self.known = Values(self._ahead, given)
 
-    def spawn(self, items: tuple[Any, ...]) -> Any:
-        """Spawns a call that native code does not keep. What it gives: as `due`."""
-        each, ahead = self._each, self.ahead
+    def due(self) -> tuple[Any, ...] | None:
+        """Does what is to be done where `known` ends. The value that is due, if it has asked for
+        that; `None` at the end, where it raises what `given` has raised.
+        """
+        ahead = self._ahead
+        items = ahead.take_items()
+        if items is not None:
+            self._spawn(items)
+        elif not ahead:
+            failure = ahead.take_failure()
+            if failure is not None:
+                raise failure
+            return None
+        elif not (self._run() or self._try()):
+            return (self._ask(),)
+        return ()
+
+    def _spawn(self, items: tuple[Any, ...]) -> None:
+        """Spawns a call that native code does not keep."""
+        each, ahead = self._each, self._ahead
         is_tried = len(ahead) >= self._tried_from and self._short.begin()
         future = _spawned(each, (*each.args, *items))
         ahead.add(future)
         if is_tried:
             ahead.runs = self._short.run(future)
-        return self.due(step(ahead))
-
-    def due(self, value: Any) -> Any:
-        """The value that is due, or `MORE`; `value` is what the last step has given."""
-        while value is DUE:
-            if not (self._run() or self._try()):
-                return self._ask()
-            value = step(self.ahead)
-        return value
 
     def _try(self) -> bool:
         """If the oldest call is a task, to wait for which would make tasks of all others, tries the
         newest; whether that was kept.
         """
-        ahead = self.ahead
+        ahead = self._ahead
         future = ahead.newest() if ahead.waits and self._short.begin() else None
         if future is not None:
             ahead.runs = self._short.run(future)
@@ -97,7 +103,7 @@ class FlatLoop:
 
     def _run(self) -> bool:
         """Runs calls ahead; whether there were any."""
-        ahead, function = self.ahead, self._function
+        ahead, function = self._ahead, self._function
         given = begin_ahead(ahead)
         if given is END:
             return False
@@ -116,7 +122,7 @@ class FlatLoop:
 
     def _ask(self) -> Any:
         """The value that is due, of its future."""
-        future = self.ahead.take()
+        future = self._ahead.take()
         was_asked = future._waited
         began = time.perf_counter()
         value = future.result()
@@ -129,7 +135,7 @@ class FlatLoop:
         self._asked += 1
         self._short.ended(is_short)
         if self._asked >= ASKED_MIN and leaves_nothing(self._function):
-            self.ahead.runs = is_short
+            self._ahead.runs = is_short
 
 
 def _spawned(each: Call, args: tuple[Any, ...]) -> Future[Any]:

@@ -14,9 +14,8 @@ from typing import Any, Literal, TypeVar, cast, overload
 
 from ciel._callables import call_of
 from ciel._errors import Cancelled
-from ciel._flat_loop import DUE, MORE, SPAWN, FlatLoop
+from ciel._flat_loop import FlatLoop
 from ciel._future import Future
-from ciel._native import step
 from ciel._strand import current
 from ciel._task import AnyTask, BoundTask
 
@@ -135,30 +134,11 @@ def map(  # noqa: A001
         raise ValueError(f"window must be at least 1, not {window}")
     frame = sys._getframe(1)
     each = call_of(function, (), {}, frame.f_code.co_filename, frame.f_lineno)
-    loop = FlatLoop(each, len(iterables), window)
-    ahead = loop.ahead
-    failures: list[Exception] = []
-    for items in _until_failure(zip(*iterables, strict=False), failures):
-        value = step(ahead, items)
-        if value is SPAWN:
-            value = loop.spawn(items)
-        elif value is DUE:
-            value = loop.due(value)
-        if value is not MORE:
-            yield value
-    ahead.close()
-    while (value := loop.due(step(ahead))) is not MORE:
-        yield value
-    if failures:
-        raise failures.pop()
-
-
-def _until_failure(given: Iterable[T], failures: list[Exception]) -> Iterator[T]:
-    """What is given before an exception, which is put into `failures`."""
-    try:
-        yield from given
-    except Exception as error:  # raised when it is due: `map` is ahead of its reader
-        failures.append(error)
+    loop = FlatLoop(each, len(iterables), zip(*iterables, strict=False), window)
+    yield from loop.known
+    while (due := loop.due()) is not None:
+        yield from due
+        yield from loop.known
 
 
 class Scope:

@@ -12,7 +12,7 @@ system OSError, and what is wrong with the engine RuntimeError. An engine that h
 what is said to it is lost, and `receive` gives None.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, final
 
 from typing_extensions import Buffer, Self
@@ -1024,15 +1024,12 @@ class Ahead:
         window: int,
         is_plain: bool,
         short_s: float,
-        turns: tuple[Any, Any, Any, Any],
+        end: object,
     ) -> Ahead:
         """None are spawned. `before` are arguments before those of each call; the loop is at the
         line `place[1]` of the file `place[0]`; `window` is how many calls are spawned before the
         first value is asked for, `is_plain` whether they need nothing but arguments by place,
-        `short_s` in how many seconds one ends that may run ahead.
-
-        `turns` tell what is given in place of a value: another call is to follow; it is to be
-        spawned by Python, and to be added; the value that is due is not known; no call runs ahead.
+        `short_s` in how many seconds one ends that may run ahead. `end` tells that none does.
         """
 
     def __len__(self) -> int:
@@ -1045,8 +1042,11 @@ class Ahead:
     def add(self, future: Any) -> None:
         """Adds a call that Python has spawned."""
 
-    def close(self) -> None:
-        """No further calls are spawned: all values are due."""
+    def take_items(self) -> tuple[Any, ...] | None:
+        """Takes the arguments of a call that Python is to spawn, and to add, before any other."""
+
+    def take_failure(self) -> Exception | None:
+        """Takes the exception that was raised in place of the arguments of a further call."""
 
     def take(self) -> Any:
         """Takes the future of the value that is due."""
@@ -1054,11 +1054,23 @@ class Ahead:
     def newest(self) -> Any | None:
         """The future of the newest call, if that is one that native code has spawned."""
 
-def step(ahead: Ahead, items: tuple[Any, ...] = ...) -> Any:
-    """Spawns a call with those arguments, if there are any, and gives the value that is due.
+@final
+class Values:
+    """The values of a loop, in their order: an iterator that asks for the arguments of further calls
+    and spawns these.
 
-    In place of a value it gives what tells that there is something else to do first.
+    It ends where Python has a call to spawn, or the value that is due is unknown, and continues
+    behind that. An exception in place of arguments ends the calls.
     """
+
+    def __new__(cls, ahead: Ahead, given: Iterator[Any]) -> Values:
+        """Of the calls `ahead`, for which `given` has tuples of arguments."""
+
+    def __iter__(self) -> Values:
+        """Itself."""
+
+    def __next__(self) -> Any:
+        """The next value."""
 
 def begin_ahead(ahead: Ahead) -> Any:
     """Begins the calls that may run ahead: the caller is to call the function.

@@ -115,6 +115,37 @@ def test_parked_task_that_is_cancelled_cleans_up_and_acts_no_more(tmp_path: Path
     assert ended.lines == ["slow begins", "[true,2]"]
 
 
+PARKED_IN_MAP = """
+@ciel.task
+def parent():
+    def given():
+        try:
+            yield 1
+            yield slow.spawn().result()
+        except ciel.Cancelled:
+            mark("caught")
+            raise
+        finally:
+            mark("left")
+    return sum(ciel.map(value, given()))
+
+def main():
+    waiting = parent.spawn()
+    wait_for("slow0")
+    answer = waiting.cancel()
+    for name in ["cleaned0", "caught", "left"]:
+        wait_for(name)
+    return answer, value.spawn(2).result()
+"""
+
+
+@pytest.mark.usefixtures("patient")
+def test_task_that_is_cancelled_in_the_iterable_of_a_map_cleans_up(tmp_path: Path) -> None:
+    """Native code asks for the next argument there, and the strand waits in it."""
+    ended = jobs.run(tmp_path, STARTED + PARKED_IN_MAP)
+    assert ended.value == [True, 2], ended.talk
+
+
 ENDLESS = """
 @ciel.task
 def endless():

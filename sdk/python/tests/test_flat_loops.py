@@ -250,3 +250,39 @@ def test_values_before_the_exception_of_an_iterable_are_given(
         "fails 3 3 0 LookupError end",
         "fails 300 5 1 ZeroDivisionError end",
     ]
+
+
+WAITS = """
+import ciel
+
+@ciel.task
+def plain(x):
+    return x * x
+
+@ciel.task
+def told(x):
+    print("told", x)
+    return x
+
+def asked(start):
+    for number in range(start, start + 30):
+        yield told.spawn(number).result()
+
+@ciel.task
+def total(start):
+    return sum(ciel.map(plain, asked(start), window=7))
+
+def main():
+    return sum(ciel.gather([total.spawn(100 * start) for start in range(6)]))
+"""
+
+
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_strands_wait_in_the_iterables_of_their_maps(slots: str, tmp_path: Path) -> None:
+    """Native code asks for the arguments of the next call: strands wait in it, several of a worker
+    at once, and continue there in another order."""
+    job = jobs.write(tmp_path, WAITS)
+    serial, ended = _run(job, options=("--serial",)), _run(job, options=(slots,))
+    assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
+    assert serial.status == 0, serial.talk
+    assert ended.value == sum(x * x for x in range(600) if x % 100 < 30)

@@ -11,39 +11,15 @@ use std::time::Instant;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::calls::{Ahead, Entry, Run, State};
+use super::calls::{Ahead, Calls, Entry, Run, State};
 use super::spawning::Spawner;
 use super::{Stack, here};
 use crate::arguments;
+use crate::function::{Function, Known};
 use crate::future_state::Owner;
 use crate::kept_payload::Payload;
 use crate::levels::Child;
 use crate::plain::is_small;
-
-/// Spawns a call with those further arguments, if there are any, and gives the value that is due;
-/// or what Python has to do first: see [`super::calls::Turns`].
-///
-/// # Errors
-/// Those of Python.
-pub(crate) fn step<'py>(
-    ahead: &Bound<'py, Ahead>,
-    items: Option<&Bound<'py, PyTuple>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = ahead.py();
-    let mut ahead = ahead.borrow_mut();
-    if let Some(items) = items
-        && !ahead.keep(items)?
-    {
-        return Ok(ahead.turns.spawn.bind(py).clone());
-    }
-    if ahead.entries.len() < ahead.window {
-        return Ok(ahead.turns.more.bind(py).clone());
-    }
-    match ahead.take_value() {
-        Some(value) => Ok(value.into_bound(py)),
-        None => Ok(ahead.turns.due.bind(py).clone()),
-    }
-}
 
 /// Begins the calls that may run ahead, in the code at that place of Python's stack, which is to
 /// call the function: gives the arguments of the first call, see [`Ahead::given`], or what tells
@@ -56,14 +32,14 @@ pub(crate) fn begin_ahead<'py>(
     place: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = ahead.py();
-    let mut ahead = ahead.borrow_mut();
+    let mut ahead = ahead.get().0.borrow_mut(py);
     let begins = match here(py) {
         Some(stack) => ahead.begin(&stack.borrow(), py, place)?,
         None => false,
     };
     match begins {
         true => ahead.given(py),
-        false => Ok(ahead.turns.end.bind(py).clone()),
+        false => Ok(ahead.end.bind(py).clone()),
     }
 }
 
@@ -77,7 +53,7 @@ pub(crate) fn advance<'py>(
     value: Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = ahead.py();
-    let mut ahead = ahead.borrow_mut();
+    let mut ahead = ahead.get().0.borrow_mut(py);
     let fits = is_small(&value);
     let goes_on = fits && ahead.note_value(value);
     if goes_on {
@@ -86,58 +62,84 @@ pub(crate) fn advance<'py>(
     ahead.fits &= fits;
     ahead.runs &= fits;
     ahead.end_run(py);
-    Ok(ahead.turns.end.bind(py).clone())
+    Ok(ahead.end.bind(py).clone())
 }
 
 /// The call that runs ahead has raised an exception: it is to run in place, or as a task.
 pub(crate) fn end_ahead(ahead: &Bound<'_, Ahead>) {
-    let mut own = ahead.borrow_mut();
-    own.runs = false;
-    own.end_run(ahead.py());
+    let py = ahead.py();
+    let mut calls = ahead.get().0.borrow_mut(py);
+    calls.runs = false;
+    calls.end_run(py);
 }
 
-impl Ahead {
+impl Calls {
+    /// Spawns a call with those further arguments, or leaves that to Python.
+    ///
+    /// # Errors
+    /// Those of Python.
+    pub(super) fn spawn(&mut self, items: Bound<'_, PyTuple>) -> PyResult<()> {
+        if !self.keep(&items)? {
+            self.items = Some(items.unbind());
+        }
+        Ok(())
+    }
+
     /// Keeps a plain call, if the innermost strand keeps any; false if its spawn is Python's.
     fn keep(&mut self, items: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let py = items.py();
         let Some(stack) = here(py).filter(|_| self.is_plain) else {
             return Ok(false);
         };
+        let args = self.with_before(items)?;
         let mut stack = stack.borrow_mut();
-        let Some(spawner) = self.spawner(&stack, py)? else {
+        let is_own = !self.is_free() && stack.owns(py, &self.owner);
+        let task = self.task.bind(py).borrow();
+        let Some(known) = self.known(&task, py, is_own)? else {
             return Ok(false);
         };
-        let args = self.with_before(items)?;
-        let Some(child) = self.child(&mut stack, &spawner, &args) else {
+        stack.arguments.clear();
+        if !arguments::append(&mut stack.arguments, &args, None) {
+            return Ok(false);
+        }
+        let Some(keeper) = stack.keeper(py, task.suits_root == Some(true)) else {
+            return Ok(false);
+        };
+        let spawner = keeper.next();
+        let Some(child) = self.child(&stack, known, &spawner) else {
             return Ok(false);
         };
         let Some(count) = stack.promoter.get().keep_another(spawner.tag, child) else {
             return Ok(false);
         };
-        stack.count(py, count);
+        keeper.count();
+        stack.note_kept(count);
         self.entries.push_back(Entry {
             handle: spawner.handle,
             action: spawner.action,
             state: State::Kept(args.unbind()),
         });
-        self.owner = spawner.owner;
+        if !is_own {
+            drop(task);
+            self.owner = stack.owner(py);
+        }
         Ok(true)
     }
 
-    /// The innermost strand, if a plain spawn of it needs nothing but to be kept here.
-    fn spawner(&self, stack: &Stack, py: Python<'_>) -> PyResult<Option<Spawner>> {
-        let task = self.task.bind(py).borrow();
-        let suits_root = task.suits_root == Some(true);
-        let is_own = self.is_free() || stack.owns(py, &self.owner);
-        let is_known = match &task.known {
-            Some(known) if is_own => {
-                known.is_unchanged(py) && known.is_in(self.place.0.bind(py))?
+    /// What is known of the function, if nothing has changed since, and the calls that are kept
+    /// here are those of the innermost strand, or there are none.
+    fn known<'a>(
+        &self,
+        task: &'a Function,
+        py: Python<'_>,
+        is_own: bool,
+    ) -> PyResult<Option<&'a Known>> {
+        let known = task.known.as_ref().filter(|_| is_own || self.is_free());
+        Ok(match known {
+            Some(known) if known.is_unchanged(py) && known.is_in(self.place.0.bind(py))? => {
+                Some(known)
             }
-            _ => false,
-        };
-        Ok(match is_known {
-            true => stack.keeper(py, suits_root),
-            false => None,
+            _ => None,
         })
     }
 
@@ -146,24 +148,11 @@ impl Ahead {
         self.entries.is_empty() || matches!(self.owner, Owner::Gone)
     }
 
-    /// The child that a spawn keeps; `None` if the engine has given the function no number, or the
-    /// arguments are not plain.
-    fn child(
-        &self,
-        stack: &mut Stack,
-        spawner: &Spawner,
-        args: &Bound<'_, PyTuple>,
-    ) -> Option<Child> {
-        let py = args.py();
-        let task = self.task.bind(py).borrow();
-        let known = task.known.as_ref()?;
-        let definition = known.id_at(stack.promoter.get().connection())?;
-        stack.arguments.clear();
-        if !arguments::append(&mut stack.arguments, args, None) {
-            return None;
-        }
+    /// The child that a spawn keeps, with the arguments of the stack; `None` if the engine has
+    /// given the function no number.
+    fn child(&self, stack: &Stack, known: &Known, spawner: &Spawner) -> Option<Child> {
         Some(Child {
-            definition,
+            definition: known.id_at(stack.promoter.get().connection())?,
             payload: Payload::new(Some(known.head.clone()), &stack.arguments),
             action: spawner.action,
             handle: spawner.handle,
@@ -214,16 +203,20 @@ impl Ahead {
                 args if args.len() == 1 => args.get_item(0),
                 args => Ok(args.clone().into_any()),
             },
-            _ => Ok(self.turns.end.bind(py).clone()),
+            _ => Ok(self.end.bind(py).clone()),
         }
     }
 
     /// The call that runs has that value. Whether another one is to run.
     fn note_value(&mut self, value: Bound<'_, PyAny>) -> bool {
+        let py = value.py();
         let Some(run) = &mut self.run else {
             return false;
         };
-        self.entries[run.first + run.ended].state = State::Value(value.unbind());
+        let state = &mut self.entries[run.first + run.ended].state;
+        if let State::Kept(args) = std::mem::replace(state, State::Value(value.unbind())) {
+            args.drop_ref(py);
+        }
         run.ended += 1;
         let promoter = run.promoter.get();
         promoter.note_called(run.ended);

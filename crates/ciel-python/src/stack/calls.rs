@@ -13,22 +13,30 @@ use pyo3::types::{PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
 use super::here;
+use crate::attached::Attached;
 use crate::durations::duration;
 use crate::function::Function;
 use crate::future_state::{Call, FutureState, Owner, State as Known};
 use crate::promoter::Promoter;
 
+/// The calls of one function that one loop has spawned ahead, as an object of Python.
+#[pyclass(frozen, module = "ciel._native")]
+pub struct Ahead(pub Attached<Calls>);
+
 /// The calls of one function that one loop has spawned ahead.
-#[pyclass(module = "ciel._native")]
-pub struct Ahead {
+pub struct Calls {
     /// Its task.
     pub task: Py<Function>,
     /// Arguments before those of each call.
     pub before: Py<PyTuple>,
     /// Where the loop is: a file, and a line in it.
     pub place: (Py<PyString>, u32),
-    /// Calls that are spawned before the first value is asked for.
+    /// Calls that are spawned before the first value is asked for; 0 once no others follow.
     pub window: usize,
+    /// The arguments of a call that Python is to spawn before any other.
+    pub items: Option<Py<PyTuple>>,
+    /// What was raised in place of the arguments of a further call.
+    pub failure: Option<Py<PyAny>>,
     /// Whether calls need nothing but their arguments by place.
     pub is_plain: bool,
     /// The calls, the oldest first.
@@ -43,8 +51,8 @@ pub struct Ahead {
     pub short: Duration,
     /// Those that run now.
     pub run: Option<Run>,
-    /// What tells what Python has to do.
-    pub turns: Turns,
+    /// What tells that no call is to run ahead.
+    pub end: Py<PyAny>,
 }
 
 /// One call.
@@ -83,25 +91,12 @@ pub struct Run {
     pub promoter: Py<Promoter>,
 }
 
-/// What Python has given to tell what a step gives in place of a value.
-pub struct Turns {
-    /// Fewer calls are spawned than may be: another one is to follow.
-    pub more: Py<PyAny>,
-    /// The call is to be spawned by Python, and to be added.
-    pub spawn: Py<PyAny>,
-    /// The value that is due is not known.
-    pub due: Py<PyAny>,
-    /// No call is to run ahead.
-    pub end: Py<PyAny>,
-}
-
 #[pymethods]
 impl Ahead {
     /// None are spawned. `before` are arguments before those of each call; the loop is at the line
     /// `place[1]` of the file `place[0]`; `window` is how many calls are spawned before the first
     /// value is asked for, `is_plain` whether they need nothing but arguments by place, `short_s`
-    /// in how many seconds one ends that may run ahead. `turns` tell what is given in place of a
-    /// value, see [`Turns`].
+    /// in how many seconds one ends that may run ahead. `end` tells that none is to run ahead.
     #[new]
     fn new(
         task: Py<Function>,
@@ -110,45 +105,42 @@ impl Ahead {
         window: usize,
         is_plain: bool,
         short_s: f64,
-        turns: [Py<PyAny>; 4],
+        end: Py<PyAny>,
     ) -> PyResult<Ahead> {
-        let [more, spawn, due, end] = turns;
-        Ok(Ahead {
+        Ok(Ahead(Attached::new(Calls {
             task,
             before,
             place,
             window,
             is_plain,
-            turns: Turns {
-                more,
-                spawn,
-                due,
-                end,
-            },
+            end,
+            items: None,
+            failure: None,
             entries: VecDeque::new(),
             owner: Owner::Gone,
             runs: false,
             fits: true,
             run: None,
             short: duration(short_s)?,
-        })
+        })))
     }
 
     /// Calls that are spawned and whose values were not given.
-    fn __len__(&self) -> usize {
-        self.entries.len()
+    fn __len__(slf: &Bound<'_, Ahead>) -> usize {
+        slf.get().0.borrow(slf.py()).entries.len()
     }
 
     /// Whether calls may run before they are asked for; never after one has given what is not
     /// plain.
     #[getter]
-    fn runs(&self) -> bool {
-        self.runs
+    fn runs(&self, py: Python<'_>) -> bool {
+        self.0.borrow(py).runs
     }
 
     #[setter]
-    fn set_runs(&mut self, runs: bool) {
-        self.runs = runs && self.fits;
+    fn set_runs(&self, py: Python<'_>, runs: bool) {
+        let mut calls = self.0.borrow_mut(py);
+        calls.runs = runs && calls.fits;
     }
 
     /// Whether the value that is due is that of a task.
@@ -158,44 +150,71 @@ impl Ahead {
     }
 
     /// Adds a call that Python has spawned.
-    fn add(&mut self, future: Py<PyAny>) {
-        self.entries.push_back(Entry {
-            handle: 0,
-            action: 0,
-            state: State::Future(future),
-        });
+    fn add(&self, py: Python<'_>, future: Py<PyAny>) {
+        self.0.borrow_mut(py).add(future);
     }
 
-    /// No further calls are spawned: all values are due.
-    fn close(&mut self) {
-        self.window = 1;
+    /// Takes the arguments of a call that Python is to spawn, and to add, before any other.
+    fn take_items(&self, py: Python<'_>) -> Option<Py<PyTuple>> {
+        self.0.borrow_mut(py).items.take()
+    }
+
+    /// Takes the exception that was raised in place of the arguments of a further call.
+    fn take_failure(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.0.borrow_mut(py).failure.take()
     }
 
     /// Takes the future of the value that is due.
     ///
     /// Raises RuntimeError if there is none, or no strand runs in this thread.
-    fn take(slf: &Bound<'_, Ahead>) -> PyResult<Py<PyAny>> {
-        let entry = slf.borrow_mut().entries.pop_front();
+    fn take(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let mut calls = self.0.borrow_mut(py);
+        let entry = calls.entries.pop_front();
         let entry = entry.ok_or_else(|| PyRuntimeError::new_err("no call is spawned"))?;
-        future_of(slf, entry)
+        calls.future_of(py, entry)
     }
 
     /// The future of the newest call, if that is one that was kept here. It stays in its place.
     ///
     /// Raises RuntimeError if no strand runs in this thread.
-    fn newest(slf: &Bound<'_, Ahead>) -> PyResult<Option<Py<PyAny>>> {
+    fn newest(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         let is_kept = |entry: &mut Entry| matches!(entry.state, State::Kept(_));
-        let Some(entry) = slf.borrow_mut().entries.pop_back_if(is_kept) else {
+        let mut calls = self.0.borrow_mut(py);
+        let Some(entry) = calls.entries.pop_back_if(is_kept) else {
             return Ok(None);
         };
-        let future = future_of(slf, entry)?;
-        slf.borrow_mut().add(future.clone_ref(slf.py()));
+        let future = calls.future_of(py, entry)?;
+        calls.add(future.clone_ref(py));
         Ok(Some(future))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // SAFETY: the garbage collector runs in a thread that is attached.
+        let py = unsafe { Python::assume_attached() };
+        match self.0.try_borrow(py) {
+            Some(calls) => calls.visit(&visit),
+            None => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        // SAFETY: as above.
+        let py = unsafe { Python::assume_attached() };
+        let (entries, owner) = {
+            let mut calls = self.0.borrow_mut(py);
+            let owner = std::mem::replace(&mut calls.owner, Owner::Gone);
+            (std::mem::take(&mut calls.entries), owner)
+        };
+        drop((entries, owner));
+    }
+}
+
+impl Calls {
+    fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.task)?;
         visit.call(&self.before)?;
+        visit.call(&self.items)?;
+        visit.call(&self.failure)?;
         match &self.owner {
             Owner::Strand(strand) => visit.call(strand)?,
             Owner::Inside(inside) => visit.call(inside)?,
@@ -210,54 +229,66 @@ impl Ahead {
         Ok(())
     }
 
-    fn __clear__(&mut self) {
-        self.entries.clear();
-        self.owner = Owner::Gone;
+    fn add(&mut self, future: Py<PyAny>) {
+        self.entries.push_back(Entry {
+            handle: 0,
+            action: 0,
+            state: State::Future(future),
+        });
     }
-}
 
-impl Ahead {
-    /// Takes the value that is due, if it is known.
+    /// Whether the arguments of a further call are to be asked for.
+    pub fn has_room(&self) -> bool {
+        self.entries.len() < self.window && self.items.is_none()
+    }
+
+    /// No further calls are spawned: all values are due.
+    pub fn close(&mut self) {
+        self.window = 0;
+    }
+
+    /// Takes the value that is due, if it is known and Python has nothing to spawn before.
     pub fn take_value(&mut self) -> Option<Py<PyAny>> {
+        if self.items.is_some() {
+            return None;
+        }
         let is_value = |entry: &mut Entry| matches!(entry.state, State::Value(_));
         match self.entries.pop_front_if(is_value)?.state {
             State::Value(value) => Some(value),
             State::Kept(_) | State::Future(_) => None,
         }
     }
-}
 
-/// The future of a call.
-///
-/// # Errors
-/// Those of Python.
-fn future_of(ahead: &Bound<'_, Ahead>, entry: Entry) -> PyResult<Py<PyAny>> {
-    let py = ahead.py();
-    let ahead = ahead.borrow();
-    let state = match entry.state {
-        State::Future(future) => return Ok(future),
-        State::Value(value) => Known::Ended(value),
-        State::Kept(args) => Known::Plain(Call {
-            function: ahead.task.clone_ref(py),
-            args,
-            named: None,
-            action: entry.action,
-        }),
-    };
-    let owner = ahead.owner.clone_ref(py);
-    match here(py) {
-        Some(stack) => {
-            let future = stack.borrow().future_of(py, (owner, entry.handle), state)?;
-            Ok(future.into_any().unbind())
+    /// The future of a call.
+    ///
+    /// # Errors
+    /// Those of Python.
+    fn future_of(&self, py: Python<'_>, entry: Entry) -> PyResult<Py<PyAny>> {
+        let state = match entry.state {
+            State::Future(future) => return Ok(future),
+            State::Value(value) => Known::Ended(value),
+            State::Kept(args) => Known::Plain(Call {
+                function: self.task.clone_ref(py),
+                args,
+                named: None,
+                action: entry.action,
+            }),
+        };
+        let owner = self.owner.clone_ref(py);
+        match here(py) {
+            Some(stack) => {
+                let future = stack.borrow().future_of(py, (owner, entry.handle), state)?;
+                Ok(future.into_any().unbind())
+            }
+            None => Err(PyRuntimeError::new_err("no strand runs in this thread")),
         }
-        None => Err(PyRuntimeError::new_err("no strand runs in this thread")),
     }
 }
 
 /// Whether the value that is due is that of a task.
 fn waits(ahead: &Bound<'_, Ahead>) -> bool {
     let py = ahead.py();
-    let ahead = ahead.borrow();
+    let ahead = ahead.get().0.borrow(py);
     let Some(stack) = here(py).filter(|stack| stack.borrow().owns(py, &ahead.owner)) else {
         return false;
     };
@@ -283,7 +314,7 @@ impl Entry {
     }
 }
 
-impl Drop for Ahead {
+impl Drop for Calls {
     /// Tells the strand of the calls that nobody asks for any more, as their futures would.
     fn drop(&mut self) {
         let entries = std::mem::take(&mut self.entries);

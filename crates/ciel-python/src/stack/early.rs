@@ -13,7 +13,7 @@ use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::{FREEZING, Running, Stack, here};
+use super::{FREEZING, Here, Running, Stack, here};
 use crate::function::Function;
 use crate::future_state::{FutureState, State};
 use crate::plain::is_small;
@@ -60,7 +60,7 @@ struct Run {
 ///
 /// # Errors
 /// Those of Python: the strand was cancelled.
-pub(super) fn make_room(stack: &Bound<'_, Stack>) -> PyResult<()> {
+pub(super) fn make_room(stack: &Here<'_>) -> PyResult<()> {
     let is_full = stack.borrow_mut().wants_room();
     if is_full {
         let made = python(stack).call_method0("make_room").map(drop);
@@ -86,7 +86,7 @@ fn unless_deep<T: Default>(py: Python<'_>, found: PyResult<T>) -> PyResult<T> {
 ///
 /// # Errors
 /// Those of Python.
-pub(super) fn begins_trial(stack: &Bound<'_, Stack>, task: &Bound<'_, Function>) -> PyResult<bool> {
+pub(super) fn begins_trial(stack: &Here<'_>, task: &Bound<'_, Function>) -> PyResult<bool> {
     let py = task.py();
     if task.borrow().suits_root.is_some() {
         return Ok(false);
@@ -102,13 +102,13 @@ pub(super) fn begins_trial(stack: &Bound<'_, Stack>, task: &Bound<'_, Function>)
 ///
 /// # Errors
 /// As of `make_room`.
-pub(super) fn end_trial(stack: &Bound<'_, Stack>, task: &Bound<'_, Function>) -> PyResult<()> {
+pub(super) fn end_trial(stack: &Here<'_>, task: &Bound<'_, Function>) -> PyResult<()> {
     stack.borrow_mut().note_trial(false);
     let ended = python(stack).call_method1("end_trial", (task,)).map(drop);
     unless_deep(stack.py(), ended)
 }
 
-fn python<'py>(stack: &Bound<'py, Stack>) -> Bound<'py, PyAny> {
+fn python<'py>(stack: &Here<'py>) -> Bound<'py, PyAny> {
     stack.borrow().early.bind(stack.py()).clone()
 }
 
@@ -291,7 +291,7 @@ pub(crate) fn end_early(py: Python<'_>) -> usize {
 /// # Errors
 /// Those of Python, which has no memory.
 pub(super) fn known_value<'py>(
-    stack: &Bound<'py, Stack>,
+    stack: &Here<'py>,
     future: &Bound<'py, FutureState>,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let py = future.py();

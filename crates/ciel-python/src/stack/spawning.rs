@@ -12,12 +12,13 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-use super::{Running, Stack, early, here};
+use super::{Here, Running, Stack, early, here};
 use crate::arguments;
 use crate::counted::Counted;
 use crate::definitions::Definition;
 use crate::function::Function;
 use crate::future_state::{Call, FutureState, Owner, State, is_returned};
+use crate::inside::Inside;
 use crate::kept_payload::{Head, Payload};
 use crate::levels::Child;
 
@@ -32,10 +33,17 @@ type Place<'a, 'py> = (&'a Bound<'py, PyString>, u32);
 
 /// What a spawn needs of the strand that spawns.
 pub(super) struct Spawner {
-    pub(super) owner: Owner,
     pub(super) tag: u32,
     pub(super) action: u64,
     pub(super) handle: u32,
+}
+
+/// A strand that spawns. As long as this is there, no future of the strand may be dropped, which it
+/// would not hear of: nothing may run that the garbage collector may begin in.
+pub(super) enum Keeper<'py> {
+    Strand(PyRefMut<'py, Counted>),
+    /// One that has begun in place, and counts itself.
+    Inside(PyRefMut<'py, Inside>),
 }
 
 /// What a spawn needs of its function.
@@ -100,7 +108,7 @@ pub(crate) fn spawn(
 
 #[inline]
 fn spawn_at(
-    stack: &Bound<'_, Stack>,
+    stack: &Here<'_>,
     task: &Bound<'_, Function>,
     given: Arguments<'_, '_>,
     places: &[usize],
@@ -120,7 +128,7 @@ fn spawn_at(
 }
 
 fn known(
-    stack: &Bound<'_, Stack>,
+    stack: &Here<'_>,
     task: &Bound<'_, Function>,
     has_names: bool,
     place: Option<Place<'_, '_>>,
@@ -151,7 +159,7 @@ fn known(
 /// Asks for the id of the definition of a function. Nothing is borrowed meanwhile: other threads
 /// may run.
 fn id_of(
-    stack: &Bound<'_, Stack>,
+    stack: &Here<'_>,
     task: &Bound<'_, Function>,
     definition: &Py<Definition>,
 ) -> PyResult<u32> {
@@ -167,7 +175,7 @@ fn id_of(
 
 /// Keeps a plain call, if the innermost strand keeps any.
 fn keep(
-    stack: &Bound<'_, Stack>,
+    stack: &Here<'_>,
     task: &Bound<'_, Function>,
     known: &mut Known,
     Arguments { args, named }: Arguments<'_, '_>,
@@ -182,7 +190,8 @@ fn keep(
         None => id_of(stack, task, &known.definition)?,
     };
     let mut stack = stack.borrow_mut();
-    let Some(spawner) = stack.spawner(py, known.suits_root) else {
+    let spawner = stack.spawner(py, known.suits_root);
+    let Some(spawner) = spawner.map(|keeper| keeper.next()) else {
         return Ok(Keeping::NotHere);
     };
     stack.arguments.clear();
@@ -198,7 +207,10 @@ fn keep(
         beats: 0,
     };
     let (count, oldest) = stack.promoter.get().keep_child(spawner.tag, child);
-    stack.count(py, count);
+    if let Some(spawner) = stack.counter(py) {
+        spawner.count();
+    }
+    stack.note_kept(count);
     let call = Call {
         function: task.clone().unbind(),
         args: args.clone().unbind(),
@@ -208,7 +220,8 @@ fn keep(
             .map(Bound::unbind),
         action: spawner.action,
     };
-    let future = stack.future_of(py, (spawner.owner, spawner.handle), State::Plain(call))?;
+    let of = (stack.owner(py), spawner.handle);
+    let future = stack.future_of(py, of, State::Plain(call))?;
     let stale = stack.list(&future, oldest);
     drop(stack);
     drop(stale);
@@ -217,7 +230,7 @@ fn keep(
 
 /// Sends a call as a task, behind all that the innermost strand keeps.
 fn send(
-    stack: &Bound<'_, Stack>,
+    stack: &Here<'_>,
     task: &Bound<'_, Function>,
     known: &Known,
     given: Arguments<'_, '_>,
@@ -238,7 +251,7 @@ fn send(
     early::unlist(py);
     let (spawner, keeps, released) = {
         let mut strand = strand.bind(py).borrow_mut();
-        let spawner = Spawner::of(owner, &strand);
+        let spawner = Spawner::of(&strand);
         let keeps = std::mem::replace(&mut strand.keeps, false);
         strand.count_sent();
         strand.spawns_left -= 1;
@@ -263,7 +276,7 @@ fn send(
         released,
     )?;
     promoter.get().hasten_spawn(py);
-    let of = (spawner.owner, spawner.handle);
+    let of = (owner, spawner.handle);
     let future = stack.borrow().future_of(py, of, State::Known(None));
     future.map(|future| Some(future.into_any().unbind()))
 }
@@ -315,7 +328,7 @@ impl Stack {
 
     /// The innermost strand, if a plain spawn of it needs nothing but to be kept: a root keeps
     /// calls of functions that suit it.
-    fn spawner(&self, py: Python<'_>, suits_root: bool) -> Option<Spawner> {
+    fn spawner<'py>(&self, py: Python<'py>, suits_root: bool) -> Option<Keeper<'py>> {
         match self.is_full() {
             true => None,
             false => self.keeper(py, suits_root),
@@ -323,36 +336,29 @@ impl Stack {
     }
 
     /// As `spawner`, of a strand that may keep as many children as it may.
-    pub(super) fn keeper(&self, py: Python<'_>, suits_root: bool) -> Option<Spawner> {
+    pub(super) fn keeper<'py>(&self, py: Python<'py>, suits_root: bool) -> Option<Keeper<'py>> {
         if !self.is_here {
             return None;
         }
-        let keeping = |owner, strand: &Counted| {
-            let keeps = strand.keeps_plainly(py) && (suits_root || !strand.is_root);
-            keeps.then(|| Spawner::of(owner, strand))
-        };
-        let spawner = match &self.levels.last()?.strand {
-            Running::Strand(strand) => {
-                let owner = Owner::Strand(strand.clone_ref(py).into_any());
-                keeping(owner, &strand.bind(py).borrow())
-            }
+        let keeper = self.counter(py)?;
+        // The look at output may be a system call: it comes last.
+        let keeps = keeper.keeps(py, suits_root) && !self.outside.has_output(py);
+        keeps.then_some(keeper)
+    }
+
+    /// The innermost strand, which counts its spawns.
+    fn counter<'py>(&self, py: Python<'py>) -> Option<Keeper<'py>> {
+        match &self.levels.last()?.strand {
+            Running::Strand(strand) => Some(Keeper::Strand(strand.bind(py).borrow_mut())),
             Running::Inside(inside) => {
-                let owner = Owner::Inside(inside.clone_ref(py));
-                let inside = inside.bind(py).borrow();
-                match &inside.counted {
-                    Some(strand) => keeping(owner, &strand.bind(py).borrow()),
-                    None => Some(Spawner {
-                        owner,
-                        tag: 0,
-                        action: inside.next_action,
-                        handle: inside.next_handle,
-                    }),
-                }
+                let inside = inside.bind(py).borrow_mut();
+                Some(match &inside.counted {
+                    Some(strand) => Keeper::Strand(strand.bind(py).borrow_mut()),
+                    None => Keeper::Inside(inside),
+                })
             }
             Running::Task(_) => None,
-        };
-        // The look at output may be a system call: it comes last.
-        spawner.filter(|_| !self.outside.has_output(py))
+        }
     }
 
     /// Whether the innermost strand keeps as many children as it may, since they were counted.
@@ -362,25 +368,31 @@ impl Stack {
         !has_room || self.promoter.get().is_laid_down()
     }
 
+    /// The innermost strand, as the owner of futures.
+    pub(super) fn owner(&self, py: Python<'_>) -> Owner {
+        match self.levels.last().map(|level| &level.strand) {
+            Some(Running::Strand(strand)) => Owner::Strand(strand.clone_ref(py).into_any()),
+            Some(Running::Inside(inside)) => Owner::Inside(inside.clone_ref(py)),
+            Some(Running::Task(_)) | None => Owner::Gone,
+        }
+    }
+
     /// The innermost strand, if it is a task and a spawn of it needs nothing but to be sent.
     fn sender(&self, py: Python<'_>) -> Option<(Py<Counted>, Owner)> {
         if !self.is_here || self.promoter.get().is_laid_down() {
             return None;
         }
-        let (strand, owner) = match &self.levels.last()?.strand {
-            Running::Strand(strand) => (
-                strand.clone_ref(py),
-                Owner::Strand(strand.clone_ref(py).into_any()),
-            ),
-            Running::Inside(inside) => (
-                inside.bind(py).borrow().counted.as_ref()?.clone_ref(py),
-                Owner::Inside(inside.clone_ref(py)),
-            ),
+        let strand = match &self.levels.last()?.strand {
+            Running::Strand(strand) => strand.clone_ref(py),
+            Running::Inside(inside) => {
+                let inside = inside.bind(py).borrow();
+                inside.counted.as_ref()?.clone_ref(py)
+            }
             // Its first spawn is Python's, which makes its strand.
             Running::Task(_) => return None,
         };
         let sends = strand.bind(py).borrow().sends_plainly(py) && !self.outside.has_output(py);
-        sends.then_some((strand, owner))
+        sends.then(|| (strand, self.owner(py)))
     }
 
     /// The handle of a future of the innermost strand that the engine knows, or is to know.
@@ -398,24 +410,10 @@ impl Stack {
         Ok((is_known && self.owns(py, &future.owner)).then_some(future.handle))
     }
 
-    /// The innermost strand has spawned what it keeps, and keeps so many children now.
-    pub(super) fn count(&mut self, py: Python<'_>, kept: usize) {
+    /// The innermost strand keeps so many children now.
+    pub(super) fn note_kept(&mut self, kept: usize) {
         if let Some(level) = self.levels.last_mut() {
             level.kept = kept;
-        }
-        match self.levels.last().map(|level| &level.strand) {
-            Some(Running::Strand(strand)) => strand.bind(py).borrow_mut().count_spawn(),
-            Some(Running::Inside(inside)) => {
-                let mut inside = inside.bind(py).borrow_mut();
-                match &inside.counted {
-                    Some(strand) => strand.bind(py).borrow_mut().count_spawn(),
-                    None => {
-                        inside.next_action += 1;
-                        inside.next_handle += 1;
-                    }
-                }
-            }
-            Some(Running::Task(_)) | None => {}
         }
     }
 
@@ -446,11 +444,43 @@ impl Stack {
     }
 }
 
+impl Keeper<'_> {
+    /// Whether a plain call needs nothing but to be kept.
+    fn keeps(&self, py: Python<'_>, suits_root: bool) -> bool {
+        match self {
+            Keeper::Strand(strand) => strand.keeps_plainly(py) && (suits_root || !strand.is_root),
+            Keeper::Inside(_) => true,
+        }
+    }
+
+    /// Its next spawn.
+    pub(super) fn next(&self) -> Spawner {
+        match self {
+            Keeper::Strand(strand) => Spawner::of(strand),
+            Keeper::Inside(inside) => Spawner {
+                tag: 0,
+                action: inside.next_action,
+                handle: inside.next_handle,
+            },
+        }
+    }
+
+    /// It has spawned what it keeps.
+    pub(super) fn count(mut self) {
+        match &mut self {
+            Keeper::Strand(strand) => strand.count_spawn(),
+            Keeper::Inside(inside) => {
+                inside.next_action += 1;
+                inside.next_handle += 1;
+            }
+        }
+    }
+}
+
 impl Spawner {
     /// The next spawn of a strand.
-    fn of(owner: Owner, strand: &Counted) -> Spawner {
+    fn of(strand: &Counted) -> Spawner {
         Spawner {
-            owner,
             tag: strand.tag,
             action: strand.next_action,
             handle: strand.next_handle,

@@ -4,7 +4,7 @@
 
 use pyo3::prelude::*;
 
-use super::{Level, Running, Stack, here, tasks};
+use super::{Here, Level, Running, here, tasks};
 use crate::inside::Inside;
 
 /// Makes the strands of all that runs in this thread, if nobody has asked for them.
@@ -13,13 +13,26 @@ use crate::inside::Inside;
 /// Those of Python.
 pub(crate) fn stand_all(py: Python<'_>) -> PyResult<()> {
     match here(py) {
-        Some(stack) => Stack::top(&stack).map(drop),
+        Some(stack) => top(&stack).map(drop),
         None => Ok(()),
     }
 }
 
+/// The innermost strand, made now if nobody has asked for it; `None` if none has its turn.
+///
+/// # Errors
+/// Those of Python.
+pub(super) fn top(stack: &Here<'_>) -> PyResult<Option<Py<PyAny>>> {
+    // Nothing is borrowed meanwhile: a strand may be made.
+    let count = stack.borrow().levels.len();
+    match count {
+        0 => Ok(None),
+        count => strand_at(stack, count - 1).map(Some),
+    }
+}
+
 /// The strand at that level, from 0; made now, with those below it, if nobody has asked for it.
-pub(super) fn strand_at(stack: &Bound<'_, Stack>, place: usize) -> PyResult<Py<PyAny>> {
+pub(super) fn strand_at(stack: &Here<'_>, place: usize) -> PyResult<Py<PyAny>> {
     let py = stack.py();
     let known = |place: &usize| stack.borrow().levels[*place].strand.known(py);
     let first = (0..=place).rev().find(|place| known(place).is_some());

@@ -13,7 +13,7 @@ use ciel_protocol::wire;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use super::{CALLED_BYTES_MIN, Level, Running, Stack, here};
+use super::{CALLED_BYTES_MIN, Here, Level, Running, Stack, here};
 use crate::arguments;
 use crate::connection::Connection;
 use crate::counted::Counted;
@@ -246,7 +246,7 @@ impl Stack {
 ///
 /// # Errors
 /// Those of Python.
-pub(super) fn stand(stack: &Bound<'_, Stack>) -> PyResult<Py<PyAny>> {
+pub(super) fn stand(stack: &Here<'_>) -> PyResult<Py<PyAny>> {
     let py = stack.py();
     let (stand, connection) = {
         let stack = stack.borrow();

@@ -22,13 +22,22 @@ from ciel._random import SEED
 
 _Handlers = dict[int, Any]
 _Environment = dict[str, str]
+_HANDLER = "a handler"
 _FILTERS = "a filter of warnings"
+_TIMERS = {
+    signal.SIGALRM: signal.ITIMER_REAL,
+    signal.SIGVTALRM: signal.ITIMER_VIRTUAL,
+    signal.SIGPROF: signal.ITIMER_PROF,
+}
+"""The signals of timers, which go on while their strand does not run."""
 
 
 class Changed:
     """The changes of one strand; `None` parts are unchanged."""
 
-    __slots__ = ("stdout", "stderr", "folder", "environment", "handlers", "filters", "mask")
+    __slots__ = (
+        "stdout", "stderr", "folder", "environment", "handlers", "filters", "mask", "arrived",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         """Has no changes."""
@@ -39,6 +48,11 @@ class Changed:
         self.handlers: _Handlers = {}
         self.filters: Kept | None = None
         self.mask: int | None = None
+        self.arrived: list[int] = []
+
+    def note_signal(self, number: int, _frame: Any) -> None:
+        """The handler of timers while the strand does not run: they are its own."""
+        self.arrived.append(number)
 
 
 class ProcessState:
@@ -85,7 +99,7 @@ class ProcessState:
         def handle(number: int, handler: Any) -> Any:
             before = original(number, handler)
             self._handled.setdefault(int(number), before)
-            self.changes.append("a handler")
+            self.changes.append(_HANDLER)
             return before
 
         handle.__doc__ = original.__doc__
@@ -184,14 +198,32 @@ class ProcessState:
                 changed.environment = _environment()
             _set_environment(self._environment)
             self._varied = False
-        for number, before in self._handled.items():
-            now = self._set_signal(number, signal.SIG_DFL if before is None else before)
-            if changed is not None:
-                changed.handlers[number] = now
-        self._handled = {}
+        self._leave_handlers(changed)
         self._leave_small(changed)
         self.changes.clear()
         return changed
+
+    def _leave_handlers(self, changed: Changed | None) -> None:
+        for number, before in self._handled.items():
+            first = signal.SIG_DFL if before is None else before
+            if first == signal.SIG_DFL and number in _TIMERS:
+                if changed is not None:
+                    first = changed.note_signal
+                else:  # the default would end the process
+                    signal.setitimer(_TIMERS[signal.Signals(number)], 0)
+            now = self._set_signal(number, first)
+            if changed is not None:
+                changed.handlers[number] = now
+        self._handled = {}
+
+    def _enter_handlers(self, changed: Changed) -> None:
+        for number, handler in changed.handlers.items():
+            before = self._set_signal(number, handler)
+            is_noting = before == changed.note_signal
+            self._handled[number] = signal.SIG_DFL if is_noting else before
+            self.changes.append(_HANDLER)
+        for number in changed.arrived:
+            signal.raise_signal(number)
 
     def _leave_small(self, changed: Changed | None) -> None:
         kept = self._filters.leave() if self._filtered else None
@@ -211,13 +243,12 @@ class ProcessState:
             os.close(changed.folder)
         if changed.environment is not None:
             _set_environment(changed.environment)
-        for number, handler in changed.handlers.items():
-            signal.signal(number, handler)
         if changed.filters is not None:
             self._filters.enter(changed.filters)
             self._note_filters()
         if changed.mask is not None:
             os.umask(changed.mask)
+        self._enter_handlers(changed)
 
 
 def _environment() -> _Environment:

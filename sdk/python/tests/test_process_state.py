@@ -118,6 +118,47 @@ def test_filters_of_warnings_and_the_mask_of_files_are_its_own(mode: str, tmp_pa
     assert jobs.run(tmp_path, FILTERS_AND_MASK, options=(mode,)).value is True
 
 
+TIMER = """
+import signal
+import time
+import ciel
+
+@ciel.task
+def late():
+    time.sleep(0.1)
+
+@ciel.task
+def timed(child):
+    heard = []
+    before = signal.signal(signal.SIGALRM, lambda number, _: heard.append(number))
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    child.spawn().result()
+    signal.signal(signal.SIGALRM, before)
+    return heard == [signal.SIGALRM]
+
+@ciel.task
+def leaves():
+    signal.signal(signal.SIGALRM, lambda number, _: None)
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+
+def main():
+    assert timed.spawn(late).result()
+    assert timed.spawn(late.options(retries=1)).result()
+    leaves.spawn().result()
+    late.spawn().result()
+    return True
+"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_timer_that_ends_while_its_task_waits_is_heard_then(mode: str, tmp_path: Path) -> None:
+    """The signal met the default action, which killed the worker four times over: a task's handler
+    is its own, and was not there while a child ran in its place or it waited."""
+    ended = jobs.run(tmp_path, TIMER, options=(mode,))
+    assert ended.status == 0, ended.talk
+    assert ended.value is True and "killed" not in ended.talk
+
+
 @ciel.task
 def warns() -> None:
     """Has something to say."""

@@ -6,11 +6,12 @@
 //! and at the end. So the history of a long run grows with the logarithm of its tasks, and not with
 //! the time that it takes. It does not know files or JSON. Read next: `ciel_view::history`.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use ciel_graph::TaskSummary;
 use ciel_model::words::size;
 use ciel_model::{AttemptNumber, FailureKind, Label, Name, limits};
+use rustc_hash::FxHashMap;
 
 /// Ended tasks after which the input/output thread is asked to write.
 const GATHERED_TASKS: usize = 256;
@@ -93,9 +94,9 @@ pub(crate) struct History {
     gathered: Gathered,
     log_bytes: usize,
     /// Bytes of memory of processes whose tasks have not ended.
-    memory: HashMap<Name, u64>,
+    memory: FxHashMap<Name, u64>,
     /// How tasks that have not ended read their streams.
-    streams: HashMap<Name, Reads>,
+    streams: FxHashMap<Name, Reads>,
     /// Tasks handed on so far, but for failures.
     taken: usize,
     /// Tasks that have ended so far, but for failures.

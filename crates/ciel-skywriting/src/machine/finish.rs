@@ -4,7 +4,7 @@
 
 use super::failure::{Failure, Pause};
 use super::kept::{Kept, Slot};
-use super::{Ended, Machine, Parallel, Returned, Role};
+use super::{Ended, Machine, Returned, Role};
 use super::{graph, json};
 use crate::code::Instruction;
 use crate::host::{Answer, Handle, Host};
@@ -51,7 +51,7 @@ impl Machine {
     /// Whether the value on top is, or names, what a row of children has not given yet.
     fn returns_row(&self) -> bool {
         let is_pending = |number| matches!(self.kept.slot(number), Slot::Pending(_));
-        self.parallel(false) == Parallel::Row && self.names_kept(self.top(), is_pending)
+        self.has_row() && self.names_kept(self.top(), is_pending)
     }
 
     fn leave_function(&mut self, host: &mut dyn Host) -> Result<Returned, Pause> {

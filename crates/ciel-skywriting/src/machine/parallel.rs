@@ -96,12 +96,19 @@ impl Machine {
 
     /// Whether each of many pending children needs one before it, and the first of them a task.
     pub(super) fn awaits_as_a_row(&self) -> bool {
-        // Most machines have few, whose levels cost more than to count them.
-        let is_many = self
-            .unsealed(usize::MAX)
-            .nth(ROW_MIN as usize - 1)
-            .is_some();
-        is_many && self.levels(true).is_stopped_row()
+        self.has_many(usize::MAX) && self.levels(true).is_stopped_row()
+    }
+
+    /// Whether nothing could run beside it, and of many pending children, of which it looks at a
+    /// few, each one needs one before it.
+    pub(super) fn has_row(&self) -> bool {
+        self.has_many(SLOTS_MAX) && self.parallel(false) == Parallel::Row
+    }
+
+    /// Whether so many children are pending that they may be a row. Most machines have few, whose
+    /// levels cost more than to count them.
+    fn has_many(&self, slots: usize) -> bool {
+        self.unsealed(slots).nth(ROW_MIN as usize - 1).is_some()
     }
 
     fn levels(&self, all: bool) -> Levels {

@@ -28,7 +28,7 @@ from ciel._payload import SMALL_BYTES_MAX, atoms_of, head_of_plain, pack
 from ciel._raised import Raised
 from ciel._strand import here
 from ciel._waiting_call import Place, WaitingCall, called, may_wait, note_asked, note_tried
-from ciel._waiting_strand import WAIT_ALL, Process, WaitingStrand
+from ciel._waiting_strand import Process, WaitingStrand
 
 if TYPE_CHECKING:
     from greenlet import greenlet
@@ -276,18 +276,12 @@ class KeepingStrand(WaitingStrand):
             self._keep_placed(child)
 
     def _learn(self, futures: Sequence[Future[Any]]) -> None:
-        """Waits until all are known; as far as the program sees, nobody has waited for them."""
+        """As `_await_all`, of which no wait knows what the engine has told before."""
         told = self._told
         for future in futures:
             if future._known is None and told:
                 future._known = told.pop(future._handle, None)
-        missing = {future._handle: None for future in futures if future._known is None}
-        if missing:
-            resumed = self.block([*missing], WAIT_ALL, None)
-            answers = {answer.handle: answer for answer in resumed.references}
-            for future in futures:
-                if future._known is None:
-                    future._known = answers.get(future._handle)
+        self._await_all(futures)
 
     def _ran_in_place(self) -> bool:
         """Whether the next spawn was none in the earlier run; behind that, all are."""

@@ -261,6 +261,13 @@ class WaitingStrand(EngineStrand, TaskStrand):
         return [future for future in futures if future._waited]
 
     def _wait_all(self, futures: Sequence[Future[Any]]) -> list[Future[Any]]:
+        self._await_all(futures)
+        for future in futures:
+            future._waited = True
+        return list(futures)
+
+    def _await_all(self, futures: Sequence[Future[Any]]) -> None:
+        """Waits until all are known; as far as the program sees, nobody has waited for them."""
         missing = {future._handle: None for future in futures if future._known is None}
         if missing:
             resumed = self.block([*missing], WAIT_ALL, None)
@@ -268,9 +275,6 @@ class WaitingStrand(EngineStrand, TaskStrand):
             for future in futures:
                 if future._known is None:
                     future._known = answers.get(future._handle)
-        for future in futures:
-            future._waited = True
-        return list(futures)
 
     def _wait_first(
         self, futures: list[Future[Any]], timeout_ms: int | None

@@ -92,6 +92,16 @@ def end_of(process: subprocess.Popen[bytes], deadline_s: float = DEADLINE_S) -> 
     return Ended(process.returncode, out, err.decode(errors="replace"))
 
 
+def kill_after(process: subprocess.Popen[bytes], lines: int) -> None:
+    """Kills a job once it has printed so many lines, or has ended before."""
+    assert process.stdout is not None
+    for _ in range(lines):
+        if not process.stdout.readline():
+            break
+    process.kill()
+    process.communicate()
+
+
 def run_measured(job: Path, *args: str, options: tuple[str, ...]) -> tuple[Ended, int]:
     """Runs a job; also the most memory of a process of it, in KiB.
 

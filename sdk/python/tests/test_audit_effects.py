@@ -5,8 +5,6 @@ of a task".
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 
 import pytest

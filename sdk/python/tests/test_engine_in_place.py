@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 from collections.abc import Container
 from pathlib import Path
 
@@ -568,12 +566,6 @@ def test_killed_runs_resume_to_the_same_end(tmp_path: Path) -> None:
     chance = random.Random(5)
     for _ in range(6):
         process = jobs.start(job, *seeds, options=("-j2", "--keep-going"))
-        lines = chance.randrange(1, 30)
-        assert process.stdout is not None
-        for _ in range(lines):
-            if not process.stdout.readline():
-                break
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
+        jobs.kill_after(process, chance.randrange(1, 30))
     ended = _run(job, *seeds, options=("-j2", "--keep-going"))
     assert (ended.status, ended.printed) == (serial.status, serial.printed)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 from pathlib import Path
 
 import pytest
@@ -102,12 +100,7 @@ def test_killed_runs_of_maps_resume_to_the_same_end(where: str, tmp_path: Path) 
     chance = random.Random(3)
     for _ in range(3):
         process = jobs.start(job, where, "3", "20", options=("-j2",))
-        assert process.stdout is not None
-        for _ in range(chance.randrange(1, 40)):
-            if not process.stdout.readline():
-                break
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
+        jobs.kill_after(process, chance.randrange(1, 40))
     ended = _run(job, where, "3", "20", options=("-j2",))
     assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
 

@@ -7,7 +7,6 @@ import json
 import math
 import os
 import random
-import signal
 import threading
 from collections.abc import Callable
 from heapq import nsmallest
@@ -182,13 +181,7 @@ def test_killed_runs_of_such_loops_resume_to_the_same_end(tmp_path: Path) -> Non
     serial = _run(job, "6", "300", options=("--serial",))
     chance = random.Random(6)
     for _ in range(4):
-        process = jobs.start(job, "6", "300", options=("-j2",))
-        assert process.stdout is not None
-        for _ in range(chance.randrange(1, 60)):
-            if not process.stdout.readline():
-                break
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
+        jobs.kill_after(jobs.start(job, "6", "300", options=("-j2",)), chance.randrange(1, 60))
     ended = _run(job, "6", "300", options=("-j2",))
     assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
 

@@ -6,9 +6,7 @@ short lists are long. Read next: `sdk/python/ciel/_early.py`.
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 from pathlib import Path
 
 import pytest
@@ -221,12 +219,7 @@ def test_killed_runs_of_lists_resume_to_the_same_end(where: str, job: Path) -> N
     chance = random.Random(5)
     for _ in range(3):
         process = jobs.start(job, where, "5", "15", options=("-j2",))
-        assert process.stdout is not None
-        for _ in range(chance.randrange(1, 20)):
-            if not process.stdout.readline():
-                break
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
+        jobs.kill_after(process, chance.randrange(1, 20))
     ended = _run(job, where, "5", "15", options=("-j2",))
     assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
 

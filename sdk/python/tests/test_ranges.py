@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -97,11 +95,6 @@ def test_worker_that_dies_within_a_range_changes_nothing(slots: str, tmp_path: P
 def test_run_killed_within_a_range_resumes_to_the_same_end(tmp_path: Path) -> None:
     job = _job(tmp_path, dies=False)
     for lines in (1, 4, 12):
-        process = jobs.start(job, str(COUNT), options=("-j5",))
-        assert process.stdout is not None
-        for _ in range(lines):
-            process.stdout.readline()
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
+        jobs.kill_after(jobs.start(job, str(COUNT), options=("-j5",)), lines)
     ended = jobs.end_of(jobs.start(job, str(COUNT), options=("-j5",)))
     assert (ended.status, ended.printed) == (0, _expected()), ended.talk

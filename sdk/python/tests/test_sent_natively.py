@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 from pathlib import Path
 
 import pytest
@@ -114,12 +112,7 @@ def test_killed_run_whose_spawns_were_sent_natively_resumes_to_the_same_end(
     serial = jobs.end_of(jobs.start(job, "2", options=("--serial",)))
     chance = random.Random(12)
     for _ in range(4):
-        process = jobs.start(job, "2", options=("-j2",))
-        assert process.stdout is not None
-        for _ in range(chance.randrange(1, 40)):
-            process.stdout.readline()
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
+        jobs.kill_after(jobs.start(job, "2", options=("-j2",)), chance.randrange(1, 40))
     ended = jobs.end_of(jobs.start(job, "2", options=("-j2",)))
     assert (ended.status, ended.printed) == (0, serial.printed), ended.talk
 

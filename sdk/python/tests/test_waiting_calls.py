@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 from pathlib import Path
 
 import pytest
@@ -217,13 +215,7 @@ def test_killed_runs_of_such_rounds_resume_to_the_same_end(tmp_path: Path) -> No
     serial = _run(job, "7", "300", options=("--serial",))
     chance = random.Random(7)
     for _ in range(5):
-        process = jobs.start(job, "7", "300", options=("-j2",))
-        assert process.stdout is not None
-        for _ in range(chance.randrange(1, 200)):
-            if not process.stdout.readline():
-                break
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
+        jobs.kill_after(jobs.start(job, "7", "300", options=("-j2",)), chance.randrange(1, 200))
     ended = _run(job, "7", "300", options=("-j2",))
     assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
 

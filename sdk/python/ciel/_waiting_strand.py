@@ -33,6 +33,13 @@ _clock = time.monotonic
 
 WAIT_ALL, WAIT_FIRST, WAIT_REST, WAIT_ALL_AND_LATER = 0, 1, 2, 3
 
+QUESTIONS_MAX = 64
+"""Answers that a future is not resolved after which a strand lets others run."""
+
+PAUSE_MS = 1
+"""Milliseconds for which it does so, unless the future is resolved before."""
+
+
 class Process(Protocol):
     """The interface of the worker process that its strands use."""
 
@@ -93,12 +100,14 @@ class WaitingStrand(EngineStrand, TaskStrand):
 
     `unasked` counts bytes sent since the strand last asked for room.
     `first_of` is the row of the last wait for a first; the engine keeps its list. `_told` has what
-    came with answers to others, by handle.
+    came with answers to others, by handle. `_asked_in_vain` counts answers that a future is not
+    resolved; a replay comes to the same number.
     """
 
     replaying: bool = False
     unasked: int = 0
     first_of: Row | None = None
+    _asked_in_vain: int = 0
     _observations: deque[Observation] | None = None
     _told: dict[int, Known] | None = None
 
@@ -238,6 +247,14 @@ class WaitingStrand(EngineStrand, TaskStrand):
         if self.process.forked:
             raise WaitError(f"a process forked in {self.label} must not use ciel: wait in the task")
 
+    def _may_wait(self) -> bool:
+        """Whether this strand can wait here."""
+        try:
+            self._check_may_wait()
+        except WaitError:
+            return False
+        return True
+
     def wait(
         self, futures: Sequence[Future[Any]], count_first: bool, timeout_s: float | None
     ) -> list[Future[Any]]:
@@ -312,7 +329,18 @@ class WaitingStrand(EngineStrand, TaskStrand):
             yield from arrived
 
     def done(self, futures: Sequence[Future[Any]]) -> list[bool]:
-        """Queries the engine, which records the answer."""
+        """Queries the engine, which records the answer. A loop that does so frees its core now and
+        then, where it may wait: with one core, what it asks for would never run.
+        """
+        found = self._are_done(futures)
+        missing = [future for future, is_done in zip(futures, found, strict=True) if not is_done]
+        if missing:
+            self._asked_in_vain += 1
+            if self._asked_in_vain % QUESTIONS_MAX == 0 and self._may_wait():
+                self._wait_first(missing, PAUSE_MS)
+        return found
+
+    def _are_done(self, futures: Sequence[Future[Any]]) -> list[bool]:
         handles = [self.handle_asked(future) for future in futures]
         part = self.observe()
         if self._observations:

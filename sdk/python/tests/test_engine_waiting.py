@@ -350,3 +350,72 @@ def main():
 """,
     )
     assert ended.value == [[1, 4], [2, 4], [1, 2], [4, 5]]
+
+
+POLLS = """
+import os
+import ciel
+
+@ciel.task
+def look(n):
+    print(end="")
+    return n * n
+
+@ciel.task
+def asks(n, dies):
+    future, is_done = look.spawn(n), False
+    for _ in range(200):
+        is_done = is_done or future.done()
+    if dies and not os.path.exists("died"):
+        open("died", "w").close()
+        os.kill(os.getpid(), 9)
+    while not future.done():
+        pass
+    return future.result()
+
+def main(dies):
+    futures = [look.spawn(n) for n in (2, 3)]
+    while not all([future.done() for future in futures]):
+        pass
+    return [asks.spawn(5, dies == "yes").result(), *(future.result() for future in futures)]
+"""
+
+
+@pytest.mark.parametrize("dies", ["no", "yes"])
+@pytest.mark.parametrize("slots", ["-j1", "-j2"])
+def test_loop_that_asks_until_a_future_is_resolved_ends(
+    slots: str, dies: str, tmp_path: Path
+) -> None:
+    """With one core it never ended: nobody ran what `main`, or a task, asked for."""
+    ended = jobs.run(tmp_path, POLLS, dies, options=(slots,))
+    assert ended.value == [25, 4, 9]
+    assert (tmp_path / "died").exists() == (dies == "yes")
+
+
+def test_question_is_answered_where_a_task_cannot_wait(tmp_path: Path) -> None:
+    """A key of `sorted` runs below native code, in which no task may park."""
+    ended = jobs.run(
+        tmp_path,
+        """
+import os
+import ciel
+
+@ciel.task
+def held(n):
+    with open("gate") as gate:
+        return n + len(gate.read())
+
+@ciel.task
+def sorts():
+    os.mkfifo("gate")
+    future = held.spawn(3)
+    keys = sorted(range(200), key=lambda _: future.done())
+    with open("gate", "w"):
+        pass
+    return [len(keys), future.result()]
+
+def main():
+    return sorts.spawn().result()
+""",
+    )
+    assert ended.value == [200, 3]

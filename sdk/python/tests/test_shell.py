@@ -406,7 +406,7 @@ def test_several_folders_are_outputs_and_elements_of_a_list(session: ciel.Sessio
 
 def test_input_that_is_no_archive_is_no_folder(session: ciel.Session) -> None:
     for data in (b"", b"no archive at all" * 100):
-        with pytest.raises(ciel.TaskError, match="no archive"):
+        with pytest.raises(ciel.TaskError, match='tar archive, and the input "data" is none'):
             session.sh("ls {data/}", data=data).result()
     with pytest.raises(ciel.Refused, match="the folder of a reference"):
         session.sh("ls {word/}", word="text").result()

@@ -29,6 +29,10 @@ pub const PENDING_BYTES_MAX: usize = 4 << 20;
 /// Bytes of batches that are put in together, and of the last of them.
 pub const PENDING_BYTES_AT_ONCE: usize = 8 << 20;
 
+/// Entries of the same, and of the last of them: a note without a result takes five times its bytes
+/// meanwhile.
+pub const PENDING_ENTRIES_AT_ONCE: u64 = 16 << 10;
+
 /// Entries without a result that stay, so that a task can be told that its result was removed.
 pub const EVICTED_ENTRIES_MAX: u64 = 100_000;
 

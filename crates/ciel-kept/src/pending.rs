@@ -17,8 +17,8 @@ use crate::entry::Entry;
 use crate::error::KeptError;
 use crate::in_row::{InRow, appended};
 use crate::limits::{
-    PENDING_BYTES_AT_ONCE, PENDING_BYTES_MAX, PENDING_ENTRIES_MAX, PENDING_ENTRIES_MIN,
-    PLACES_OF_ENTRY,
+    PENDING_BYTES_AT_ONCE, PENDING_BYTES_MAX, PENDING_ENTRIES_AT_ONCE, PENDING_ENTRIES_MAX,
+    PENDING_ENTRIES_MIN, PLACES_OF_ENTRY,
 };
 use crate::schema::blob;
 use crate::store::{Ended, KeptResults};
@@ -216,22 +216,24 @@ impl Notes {
 
 /// Rows that are put into the tables together.
 fn first_rows(change: &Transaction<'_>) -> Result<Vec<Row>, KeptError> {
-    let query = "SELECT id, now_s, check_digest, notes FROM pending ORDER BY id";
+    let query = "SELECT id, now_s, check_digest, notes, entries FROM pending ORDER BY id";
     let mut query = change.prepare_cached(query)?;
     let rows = query.query_map([], |row| {
-        Ok(Row {
+        let read = Row {
             id: row.get(0)?,
             now_s: row.get(1)?,
             check: row.get(2)?,
             notes: row.get(3)?,
-        })
+        };
+        Ok((read, row.get::<_, u64>(4)?))
     })?;
-    let (mut first, mut bytes) = (Vec::new(), 0);
+    let (mut first, mut bytes, mut all) = (Vec::new(), 0, 0);
     for row in rows {
-        let row: Row = row?;
+        let (row, entries) = row?;
         bytes += row.notes.len();
+        all += entries;
         first.push(row);
-        if bytes >= PENDING_BYTES_AT_ONCE {
+        if bytes >= PENDING_BYTES_AT_ONCE || all >= PENDING_ENTRIES_AT_ONCE {
             break;
         }
     }

@@ -6,7 +6,7 @@
 mod tasks;
 
 use std::os::fd::RawFd;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -45,6 +45,10 @@ pub struct Connection {
     watch: Arc<Watch>,
     /// Spawns that were sent since a task last got its turn.
     spawns: AtomicU32,
+    /// Whether the spawns of this turn, and those of the next one, are sent together when the task
+    /// waits.
+    gathers: AtomicBool,
+    gathers_next: AtomicBool,
     /// What the engine has declared.
     received: Arc<Mutex<Definitions>>,
     /// What was declared to it.
@@ -167,6 +171,8 @@ impl Connection {
             ends,
             watch,
             spawns: AtomicU32::new(0),
+            gathers: AtomicBool::new(false),
+            gathers_next: AtomicBool::new(false),
             received,
             sent: Sent::default(),
         })

@@ -151,9 +151,16 @@ impl Promoter {
 
     /// The task with that tag takes back its last spawn, with that handle: the only child that it
     /// keeps. False if that is a task by now, or another one is kept.
+    ///
+    /// The task waits then, and most likely spawns as much and waits again. What it spawns first is
+    /// not sent alone: the system may give its worker the core that this task is about to leave.
     fn withdraw(&self, tag: u32, handle: u32) -> bool {
         let kept = self.kept();
-        kept.is_some_and(|mut kept| kept.levels.withdraw(tag, handle))
+        let is_last = kept.is_some_and(|mut kept| kept.levels.withdraw(tag, handle));
+        if is_last {
+            self.connection.get().gather_spawns();
+        }
+        is_last
     }
 
     /// The strand that has its turn calls that child, whose function leaves nothing behind.
@@ -325,10 +332,15 @@ impl Promoter {
     }
 
     /// The strand that has its turn has spawned a task just now, which is sent at once if idle
-    /// cores want it, so that these need not wait until the strand does.
+    /// cores want it, so that these need not wait until the strand does; not if that is soon.
     pub fn hasten_spawn(&self, py: Python<'_>) {
-        let spawned = self.connection.get().count_spawn();
-        let idle_cores = self.shared.idle_cores.as_ref();
+        let connection = self.connection.get();
+        let spawned = connection.count_spawn();
+        let idle_cores = self
+            .shared
+            .idle_cores
+            .as_ref()
+            .filter(|_| !connection.gathers());
         if idle_cores.is_some_and(|shared| shared.now().want(spawned)) {
             py.detach(|| self.shared.ends.outgoing.flush());
         }

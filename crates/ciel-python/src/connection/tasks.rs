@@ -66,6 +66,8 @@ impl Connection {
     /// A task has its turn from now on.
     pub(super) fn note_turn(&self) {
         self.spawns.store(0, Ordering::Relaxed);
+        let gathers = self.gathers_next.swap(false, Ordering::Relaxed);
+        self.gathers.store(gathers, Ordering::Relaxed);
         self.watch.begin_turn(&self.ends);
     }
 
@@ -73,6 +75,17 @@ impl Connection {
     pub(crate) fn count_spawn(&self) -> u32 {
         let before = self.spawns.fetch_add(1, Ordering::Relaxed);
         before.wrapping_add(1)
+    }
+
+    /// The task that has its turn waits soon after its spawns in its next turn, as it did in this
+    /// one: they are sent together then.
+    pub(crate) fn gather_spawns(&self) {
+        self.gathers_next.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the spawns of this turn are sent together.
+    pub(crate) fn gathers(&self) -> bool {
+        self.gathers.load(Ordering::Relaxed)
     }
 
     /// Whether the tasks of that definition have one output, and nothing but one core.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -41,6 +42,13 @@ class Ended:
         """The job's value, which is the last line; the job must have ended well."""
         assert self.status == 0, self.talk
         return json.loads(self.lines[-1])
+
+
+DIES_ONCE = """import os
+    if not os.path.exists("killed"):
+        open("killed", "w").close()
+        os.kill(os.getpid(), 9)"""
+"""Lines of a function whose process is killed the first time that it comes there."""
 
 
 def write(folder: Path, text: str, name: str = "job.py") -> Path:
@@ -100,6 +108,21 @@ def kill_after(process: subprocess.Popen[bytes], lines: int) -> None:
             break
     process.kill()
     process.communicate()
+
+
+def resumed(
+    job: Path,
+    *args: str,
+    seed: int,
+    kills: int,
+    lines: int,
+    options: tuple[str, ...] = ("-j2",),
+) -> Ended:
+    """Runs a job that is killed `kills` times, each after fewer lines than `lines`, to its end."""
+    chance = random.Random(seed)
+    for _ in range(kills):
+        kill_after(start(job, *args, options=options), chance.randrange(1, lines))
+    return end_of(start(job, *args, options=options))
 
 
 def run_measured(job: Path, *args: str, options: tuple[str, ...]) -> tuple[Ended, int]:

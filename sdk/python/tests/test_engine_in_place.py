@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Container
 from pathlib import Path
 
@@ -563,9 +562,5 @@ def test_killed_runs_resume_to_the_same_end(tmp_path: Path) -> None:
     job = jobs.write(tmp_path, TREE)
     seeds = _seeds(500, 60)
     serial = _run(job, *seeds, options=("--serial", "--keep-going"))
-    chance = random.Random(5)
-    for _ in range(6):
-        process = jobs.start(job, *seeds, options=("-j2", "--keep-going"))
-        jobs.kill_after(process, chance.randrange(1, 30))
-    ended = _run(job, *seeds, options=("-j2", "--keep-going"))
+    ended = jobs.resumed(job, *seeds, options=("-j2", "--keep-going"), seed=5, kills=6, lines=30)
     assert (ended.status, ended.printed) == (serial.status, serial.printed)

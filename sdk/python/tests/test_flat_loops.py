@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -97,11 +96,7 @@ def test_random_maps_show_what_the_serial_program_shows(
 def test_killed_runs_of_maps_resume_to_the_same_end(where: str, tmp_path: Path) -> None:
     job = jobs.write(tmp_path, PATIENT + MAPS)
     serial = _run(job, where, "3", "20", options=("--serial",))
-    chance = random.Random(3)
-    for _ in range(3):
-        process = jobs.start(job, where, "3", "20", options=("-j2",))
-        jobs.kill_after(process, chance.randrange(1, 40))
-    ended = _run(job, where, "3", "20", options=("-j2",))
+    ended = jobs.resumed(job, where, "3", "20", seed=3, kills=3, lines=40)
     assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
 
 

@@ -167,11 +167,7 @@ def test_main_that_dies_after_calls_in_place_goes_on_where_it_was(
     slots: str, tmp_path: Path
 ) -> None:
     serial = _run(_rounds(tmp_path), "4", "150", options=("--serial",))
-    once = """import os
-    if not os.path.exists("killed"):
-        open("killed", "w").close()
-        os.kill(os.getpid(), 9)"""
-    ended = _run(_rounds(tmp_path, once), "4", "150", options=(slots,))
+    ended = _run(_rounds(tmp_path, jobs.DIES_ONCE), "4", "150", options=(slots,))
     assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
     assert (tmp_path / "killed").exists()
 
@@ -179,10 +175,7 @@ def test_main_that_dies_after_calls_in_place_goes_on_where_it_was(
 def test_killed_runs_of_such_loops_resume_to_the_same_end(tmp_path: Path) -> None:
     job = _rounds(tmp_path)
     serial = _run(job, "6", "300", options=("--serial",))
-    chance = random.Random(6)
-    for _ in range(4):
-        jobs.kill_after(jobs.start(job, "6", "300", options=("-j2",)), chance.randrange(1, 60))
-    ended = _run(job, "6", "300", options=("-j2",))
+    ended = jobs.resumed(job, "6", "300", seed=6, kills=4, lines=60)
     assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
 
 

@@ -6,7 +6,6 @@ short lists are long. Read next: `sdk/python/ciel/_early.py`.
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -216,11 +215,7 @@ def test_strand_that_dies_after_calls_that_ran_early_goes_on_where_it_was(
 @pytest.mark.parametrize("where", ["main", "task"])
 def test_killed_runs_of_lists_resume_to_the_same_end(where: str, job: Path) -> None:
     serial = _run(job, where, "5", "15", options=("--serial",))
-    chance = random.Random(5)
-    for _ in range(3):
-        process = jobs.start(job, where, "5", "15", options=("-j2",))
-        jobs.kill_after(process, chance.randrange(1, 20))
-    ended = _run(job, where, "5", "15", options=("-j2",))
+    ended = jobs.resumed(job, where, "5", "15", seed=5, kills=3, lines=20)
     assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
 
 

@@ -123,15 +123,20 @@ import signal
 import time
 import ciel
 
+TIMER_S = 0.01
+
 @ciel.task
 def late():
-    time.sleep(0.1)
+    # It ends after a timer that was set before its spawn.
+    end = time.monotonic() + 2 * TIMER_S
+    while time.monotonic() < end:
+        pass
 
 @ciel.task
 def timed(child):
     heard = []
     before = signal.signal(signal.SIGALRM, lambda number, _: heard.append(number))
-    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    signal.setitimer(signal.ITIMER_REAL, TIMER_S)
     child.spawn().result()
     signal.signal(signal.SIGALRM, before)
     return heard == [signal.SIGALRM]
@@ -139,7 +144,7 @@ def timed(child):
 @ciel.task
 def leaves():
     signal.signal(signal.SIGALRM, lambda number, _: None)
-    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    signal.setitimer(signal.ITIMER_REAL, TIMER_S)
 
 def main():
     assert timed.spawn(late).result()

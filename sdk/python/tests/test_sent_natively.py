@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -110,10 +109,7 @@ def test_killed_run_whose_spawns_were_sent_natively_resumes_to_the_same_end(
 ) -> None:
     job = jobs.write(tmp_path, SENDS)
     serial = jobs.end_of(jobs.start(job, "2", options=("--serial",)))
-    chance = random.Random(12)
-    for _ in range(4):
-        jobs.kill_after(jobs.start(job, "2", options=("-j2",)), chance.randrange(1, 40))
-    ended = jobs.end_of(jobs.start(job, "2", options=("-j2",)))
+    ended = jobs.resumed(job, "2", seed=12, kills=4, lines=40)
     assert (ended.status, ended.printed) == (0, serial.printed), ended.talk
 
 

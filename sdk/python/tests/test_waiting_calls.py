@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -201,11 +200,7 @@ def test_calls_that_become_tasks_at_any_time_show_the_same(part: float, tmp_path
 @pytest.mark.parametrize("slots", ["-j1", "-j2"])
 def test_main_that_dies_after_such_calls_goes_on_where_it_was(slots: str, tmp_path: Path) -> None:
     serial = _run(_kinds(tmp_path), "6", "150", options=("--serial",))
-    once = """import os
-    if not os.path.exists("killed"):
-        open("killed", "w").close()
-        os.kill(os.getpid(), 9)"""
-    ended = _run(_kinds(tmp_path, once), "6", "150", options=(slots,))
+    ended = _run(_kinds(tmp_path, jobs.DIES_ONCE), "6", "150", options=(slots,))
     assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
     assert (tmp_path / "killed").exists()
 
@@ -213,10 +208,7 @@ def test_main_that_dies_after_such_calls_goes_on_where_it_was(slots: str, tmp_pa
 def test_killed_runs_of_such_rounds_resume_to_the_same_end(tmp_path: Path) -> None:
     job = _kinds(tmp_path)
     serial = _run(job, "7", "300", options=("--serial",))
-    chance = random.Random(7)
-    for _ in range(5):
-        jobs.kill_after(jobs.start(job, "7", "300", options=("-j2",)), chance.randrange(1, 200))
-    ended = _run(job, "7", "300", options=("-j2",))
+    ended = jobs.resumed(job, "7", "300", seed=7, kills=5, lines=200)
     assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
 
 

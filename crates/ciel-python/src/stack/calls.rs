@@ -200,12 +200,13 @@ impl Ahead {
     fn __clear__(&self) {
         // SAFETY: as above.
         let py = unsafe { Python::assume_attached() };
-        let (entries, owner) = {
+        let held = {
             let mut calls = self.0.borrow_mut(py);
             let owner = std::mem::replace(&mut calls.owner, Owner::Gone);
-            (std::mem::take(&mut calls.entries), owner)
+            let entries = std::mem::take(&mut calls.entries);
+            (entries, owner, calls.items.take(), calls.failure.take())
         };
-        drop((entries, owner));
+        drop(held);
     }
 }
 

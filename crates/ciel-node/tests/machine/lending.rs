@@ -1,7 +1,7 @@
 //! Ready tasks that a busy worker begins by itself.
 
 use ciel_model::{Class, Pool};
-use ciel_node::{Event, WorkerKey};
+use ciel_node::{Event, Kept, WorkerKey};
 
 use super::world::{ROOT, World, attempt_of, cores_of};
 
@@ -150,6 +150,32 @@ fn what_needs_something_else_than_the_running_task_is_not_lent() {
     assert_eq!(world.pooled(3, "q"), "");
     assert_eq!(world.lend(1), None);
     assert_eq!(World::busy(&[]).lend(1), None);
+}
+
+#[test]
+fn task_of_another_size_than_the_running_one_is_not_lent() {
+    let mut world = World::pair();
+    let pool = Class::Pooled(Pool::new("py", 1));
+    assert_eq!(world.offer(3, pool, cores_of(2)), "");
+    assert_eq!(world.lend(1), None);
+    world.left(1);
+    assert_eq!(world.left(2), "3:worker1");
+    assert_eq!(world.node.free().millicores, 0);
+}
+
+#[test]
+fn task_that_was_to_follow_and_is_withdrawn_in_the_same_instant_has_no_place() {
+    let mut world = World::busy(&[3, 4]);
+    assert_eq!(world.lend(1), Some(3));
+    let (attempt, next) = (attempt_of(1), attempt_of(3));
+    let kept = Kept::Nothing;
+    let followed = Event::TaskFollowed {
+        attempt,
+        next,
+        kept,
+    };
+    let withdrawn = Event::TaskWithdrawn { attempt: next };
+    assert_eq!(world.tell_all([followed, withdrawn]), "4:worker0");
 }
 
 #[test]

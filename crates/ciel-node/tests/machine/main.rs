@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 mod caches;
+mod held;
 mod lending;
 mod memory;
 mod pairs;
@@ -24,7 +25,7 @@ fn waiting_tasks_are_placed_by_their_newest_labels() {
     assert_eq!(world.relabeled(5, 90, 2), "");
     assert_eq!(world.relabeled(7, 80, 2), "");
     // One that comes late is older than what is known.
-    assert_eq!(world.relabeled(7, 10, 1), "");
+    assert_eq!(world.relabeled(7, 2, 1), "");
     assert_eq!(world.left(1), "6:process");
     assert_eq!(world.left(6), "7:process");
     assert_eq!(world.left(7), "5:process");
@@ -146,6 +147,21 @@ fn preempted_scripts_and_new_ones_go_by_turns() {
         let taken = turns.iter().filter(|turn| turn.starts_with(task)).count();
         assert!(taken >= 2, "{task} {turns:?}");
     }
+}
+
+#[test]
+fn preempted_script_has_its_turn_although_new_ones_keep_coming() {
+    let mut world = World::new(1, false);
+    world.script(1);
+    world.script(2);
+    let attempt = attempt_of(1);
+    assert_eq!(world.tell(Event::TaskPreempted { attempt }), "2:thread");
+    let mut turns = Vec::new();
+    for new in 3..5 {
+        assert_eq!(world.script(new), "");
+        turns.push(world.left(new - 1));
+    }
+    assert!(turns.contains(&"1:turn".to_string()), "{turns:?}");
 }
 
 #[test]

@@ -79,6 +79,16 @@ fn store_gets_nothing_back_while_a_task_that_declares_memory_waits_for_a_core() 
 }
 
 #[test]
+fn store_gets_nothing_back_while_a_task_that_declares_memory_runs() {
+    let mut world = sharing(60);
+    assert_eq!(world.needing(1, 40), "1:process");
+    assert_eq!(world.needing(2, 30), "shrink(30)");
+    assert_eq!(world.shrank(30), "2:process");
+    assert_eq!(world.left(1), "");
+    assert_eq!(world.left(2), "grow(60)");
+}
+
+#[test]
 fn store_is_asked_for_no_more_than_would_be_lacking_if_nothing_else_ran() {
     let mut world = sharing(20);
     assert_eq!(world.needing(1, 70), "1:process");

@@ -73,11 +73,11 @@ impl Graph {
 mod tests {
     use std::sync::Arc;
 
-    use ciel_model::{FailureKind, Handle};
+    use ciel_model::{Descriptor, FailureKind, Handle};
 
     use super::*;
     use crate::event::{Continuation, Event, Step, Wait};
-    use crate::for_tests::{descriptor, root, tell_at};
+    use crate::for_tests::{descriptor, root, running, tell_at};
 
     /// The newest attempt of a task starts if need be, spawns a child with that handle, waits for
     /// it, and its child begins.
@@ -132,6 +132,20 @@ mod tests {
         };
         tell_at(graph, now, lost);
         graph.tasks.get(&task).is_some()
+    }
+
+    /// A command cannot be replayed, but nothing of it is out before it has ended.
+    #[test]
+    fn command_whose_process_was_lost_restarts_without_a_retry() {
+        let command = Descriptor::plain("sh", Class::Process, "command", Vec::new());
+        let mut graph = running(command);
+        for loss in 1..=limits::LOSSES_MAX {
+            assert!(lose(&mut graph, 1, TaskKey(0)), "loss {loss}");
+            let attempt = graph.tasks[&TaskKey(0)].attempt;
+            let task = TaskKey(0);
+            tell_at(&mut graph, 1, Event::TaskPlaced { task, attempt });
+        }
+        assert!(!lose(&mut graph, 1, TaskKey(0)), "its loss is its failure");
     }
 
     /// A task deep in a recursion killed its worker while all above it ran in place. The strand was

@@ -204,6 +204,26 @@ fn lost_producer_aborts_whoever_reads_and_ends_nobody() {
 }
 
 #[test]
+fn producer_that_is_lost_when_its_stream_is_whole_takes_nothing_away() {
+    let events = [
+        opened(false),
+        Event::Wrote { length: 5 },
+        committed(5),
+        Event::ProducerLost,
+    ];
+    let (mut stream, mut actions) = after(&events);
+    assert_eq!(actions, []);
+    assert_eq!(stream.complete(), Some((5, DIGEST)));
+    let mode = Mode::IndirectFile;
+    stream
+        .handle(attached(FIRST, mode, 0), &mut actions)
+        .unwrap();
+    let consumer = FIRST;
+    let attach = Action::Attach { consumer, mode };
+    assert_eq!(actions, [attach, wake(FIRST, 0, 5), end(FIRST, 5)]);
+}
+
+#[test]
 fn bytes_that_could_not_be_stored_after_the_commit_are_no_end() {
     let mut events = vec![opened(true), Event::LimitPassed];
     events.extend([attached(FIRST, Mode::Direct, 0), committed(100)]);
@@ -223,6 +243,15 @@ fn budget_holds_who_stores_and_not_who_is_forwarded() {
     assert_eq!(actions, []);
     let (_, actions) = after(&[opened(true), Event::BudgetExceeded, Event::LimitPassed]);
     assert_eq!(actions.last(), Some(&Action::Hold));
+}
+
+#[test]
+fn producer_that_ends_while_it_is_held_is_not_resumed() {
+    let wrote = Event::Wrote { length: 5 };
+    for end in [committed(5), Event::ProducerLost] {
+        let (_, actions) = after(&[opened(false), wrote, Event::BudgetExceeded, end]);
+        assert_eq!(actions, [], "{end:?}");
+    }
 }
 
 #[test]

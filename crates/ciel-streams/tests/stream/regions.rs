@@ -231,6 +231,9 @@ proptest! {
         let memory = memory * UNIT;
         for offset in [offset, offset % memory, memory - near * UNIT, 0] {
             for length in [length, length % (2 * MAX), memory / SHARED_VALUE_PARTS + near, MIN] {
+                let unnumbered = [offset, length, 0].map(u64::to_le_bytes);
+                let unnumbered = unnumbered.as_flattened().try_into().unwrap();
+                prop_assert!(Region::from_bytes(unnumbered, memory).is_err());
                 let told = [offset, length, number].map(u64::to_le_bytes);
                 let told: [u8; REGION_BYTES] = told.as_flattened().try_into().unwrap();
                 if let Ok(region) = Region::from_bytes(told, memory) {

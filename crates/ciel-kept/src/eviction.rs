@@ -143,7 +143,7 @@ fn drop_all(
         "UPDATE total SET entries = entries - ?1, bytes = bytes - ?2",
         params![gone, evicted.bytes],
     )?;
-    forget_evicted(change)?;
+    forget_evicted(change, EVICTED_ENTRIES_MAX)?;
     Ok(evicted)
 }
 
@@ -159,10 +159,10 @@ fn drop_body(change: &Transaction<'_>, id: i64) -> Result<(), KeptError> {
 }
 
 /// Of the entries without a result only so many stay, and the places of those.
-fn forget_evicted(change: &Transaction<'_>) -> Result<(), KeptError> {
+fn forget_evicted(change: &Transaction<'_>, entries_max: u64) -> Result<(), KeptError> {
     let mut count = change.prepare_cached("SELECT count(*) FROM entry WHERE body IS NULL")?;
     let evicted: u64 = count.query_row([], |row| row.get(0))?;
-    let Some(excess) = evicted.checked_sub(EVICTED_ENTRIES_MAX).filter(|n| *n > 0) else {
+    let Some(excess) = evicted.checked_sub(entries_max).filter(|n| *n > 0) else {
         return Ok(());
     };
     change.execute(
@@ -175,4 +175,38 @@ fn forget_evicted(change: &Transaction<'_>) -> Result<(), KeptError> {
         [],
     )?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of the entries without a result, or of places.
+    fn numbers(change: &Transaction<'_>, query: &str) -> Vec<i64> {
+        let mut query = change.prepare(query).unwrap();
+        let rows = query.query_map([], |row| row.get(0)).unwrap();
+        rows.collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn of_evicted_entries_only_the_last_used_stay_and_their_places() {
+        let home = tempfile::tempdir().unwrap();
+        let mut kept = KeptResults::open(&home.path().join("kept")).unwrap();
+        let (change, _) = kept.change_with_objects().unwrap();
+        for number in 1..=5 {
+            let add =
+                "INSERT INTO entry VALUES (?1, ?1, 10 - ?1, 0, 0, 'run', 'f', x'', x'', NULL)";
+            change.execute(add, params![number]).unwrap();
+            let add = "INSERT INTO place VALUES (?1, ?1)";
+            change.execute(add, params![number]).unwrap();
+        }
+        for (entries_max, rest) in [(5, &[1, 2, 3, 4, 5][..]), (2, &[1, 2])] {
+            forget_evicted(&change, entries_max).unwrap();
+            assert_eq!(numbers(&change, "SELECT id FROM entry ORDER BY id"), rest);
+            assert_eq!(
+                numbers(&change, "SELECT place FROM place ORDER BY place"),
+                rest
+            );
+        }
+    }
 }

@@ -4,12 +4,15 @@
 
 mod support;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use ciel_journal::{
-    Durability, Journal, JournalError, MemoryDisk, Options, Sequence, Snapshot, Upkeep, limits,
+    Disk, DiskFile, Durability, Journal, JournalError, MemoryDisk, Options, Sequence, Snapshot,
+    Upkeep, limits,
 };
 use support::{append_next, by_caller, last_of, write_snapshot};
 
@@ -303,4 +306,70 @@ fn disk_full_at_any_byte_leaves_a_beginning_to_go_on_from() {
             assert_eq!(last_of(&recorded), safe + 1);
         }
     }
+}
+
+/// A disk that is only looked at. When its names are listed first, the journal on it writes a
+/// snapshot before the files are read.
+struct Meanwhile {
+    disk: MemoryDisk,
+    journal: Journal,
+    has_listed: AtomicBool,
+}
+
+impl Disk for Meanwhile {
+    fn path(&self) -> &Path {
+        self.disk.path()
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        let names = self.disk.names();
+        if !self.has_listed.swap(true, Ordering::SeqCst) {
+            write_snapshot(self.journal.begin_snapshot().unwrap()).unwrap();
+        }
+        names
+    }
+
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.disk.read(name)
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        panic!("{name} is made")
+    }
+
+    fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        panic!("{name} is opened to be written")
+    }
+
+    fn rename(&self, from: &str, _: &str) -> io::Result<()> {
+        panic!("{from} gets another name")
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        panic!("{name} is removed")
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        panic!("names are synced")
+    }
+}
+
+#[test]
+fn journal_that_writes_a_snapshot_while_it_is_read_is_read_whole_and_not_changed() {
+    let disk = MemoryDisk::new();
+    let options = by_caller(Durability::Process);
+    let journal = Journal::create_on(Arc::new(disk.clone()), options).unwrap();
+    for _ in 0..5 {
+        append_next(&journal);
+    }
+    journal.tend().unwrap();
+    let has_listed = AtomicBool::new(false);
+    let disk = Meanwhile {
+        disk,
+        journal,
+        has_listed,
+    };
+    let recorded = Journal::read_on(&disk).unwrap();
+    assert_eq!(recorded.snapshot_until, Sequence(5));
+    assert_eq!(last_of(&recorded), 5);
 }

@@ -437,6 +437,15 @@ mod tests {
     }
 
     #[test]
+    fn leftover_of_a_task_that_is_over_is_killed_although_others_run() {
+        let mut ledger = ledger(&[(1, 10, "a"), (2, 20, "b")]);
+        ledger.on_reaped(0, 10, EXIT);
+        assert_eq!(settled(&mut ledger, 0), [exited(1, 10, &[])]);
+        ledger.on_traced(trace(11, 11, "run:a"));
+        assert_eq!(settled(&mut ledger, 1), [Action::Kill(11)]);
+    }
+
+    #[test]
     fn leftover_that_does_not_die_holds_the_report_back_until_the_deadline() {
         let mut ledger = ledger(&[(1, 10, "a")]);
         ledger.on_reaped(5, 10, EXIT);

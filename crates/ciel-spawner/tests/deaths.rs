@@ -3,7 +3,9 @@
 
 mod support;
 
+use std::ffi::OsStr;
 use std::io;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use ciel_spawner::{Request, sweep};
@@ -37,6 +39,19 @@ fn killed_engine_leaves_no_process() {
 #[test]
 fn killed_engine_leaves_no_process_of_an_engine_inside_its_task() {
     check_engine_death(&["run", BINARY]);
+}
+
+/// A process that the engine has forked keeps its end of the socket open.
+#[test]
+fn killed_engine_leaves_no_process_although_its_end_of_the_socket_stays_open() {
+    let script = "exec 3<&0; \"$0\" <&3 3<&- & wait";
+    let words = ["-c", script, BINARY].map(OsStr::new);
+    let mut run = Run::by(Path::new("/bin/sh"), &words);
+    let (_, mut lines) = run.script(&format!("{SHOW} {SESSION} {DOUBLE} echo $$; sleep 1000"));
+    let pids = [lines.pid(), lines.pid(), lines.pid()];
+    // This process has the socket, and the shell is the engine: the parent of the spawner.
+    kill_hard(run.spawner.pid());
+    pids.into_iter().for_each(wait_until_gone);
 }
 
 #[test]

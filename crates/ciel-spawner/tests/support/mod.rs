@@ -34,12 +34,16 @@ pub struct Run {
 
 impl Run {
     pub fn new() -> Run {
+        Run::by(Path::new(BINARY), &[])
+    }
+
+    /// One whose spawner is started by that program, which is given its socket.
+    pub fn by(program: &Path, arguments: &[&OsStr]) -> Run {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let cookie = Cookie::new(&format!("test-{}-{number}", std::process::id())).unwrap();
         let environment = ciel_spawner::current_environment();
-        let none: &[&OsStr] = &[];
-        let spawner = Spawner::start(Path::new(BINARY), none, &cookie, &environment).unwrap();
+        let spawner = Spawner::start(program, arguments, &cookie, &environment).unwrap();
         let folder = tempfile::tempdir().unwrap();
         Run {
             spawner,

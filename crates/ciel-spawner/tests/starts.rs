@@ -45,6 +45,32 @@ fn one_of_several_like_processes_is_offered_a_template_until_it_is_gone() {
 }
 
 #[test]
+fn process_that_is_to_be_a_template_outlives_its_task_and_is_no_leftover() {
+    let mut run = Run::new();
+    let byte = |shift: u32| format!("\\\\$(printf %03o $(($! >> {shift} & 255)))");
+    let number: String = [0, 8, 16, 24].map(byte).concat();
+    let script = format!("sleep 1000 <&- >&- & printf \"{number}\" >&9; echo $!");
+    let (id, mut lines) = seen_socket(&mut run, &script);
+    let template = lines.pid();
+    assert!(run.exited(id).left.is_empty());
+    assert!(support::is_running(template));
+}
+
+/// What is forked by a template that started before could write to the folder.
+#[test]
+fn no_template_from_before_a_folder_was_protected_is_used_after_that() {
+    let mut run = Run::new();
+    let script = "echo number $CIEL_TEMPLATE_FD; exec sleep 1000";
+    let (_, mut lines) = seen_socket(&mut run, script);
+    assert_eq!(lines.line(), "number 9");
+    let folder = c_string(run.folder.path().to_str().unwrap());
+    let protect = Request::Protect { folder };
+    run.spawner.send(&protect, &[]).unwrap();
+    let (_, mut lines) = seen_socket(&mut run, script);
+    assert_eq!(lines.line(), "number 9");
+}
+
+#[test]
 fn error_output_reaches_a_pipe() {
     let mut run = Run::new();
     let (mut reader, writer) = std::io::pipe().unwrap();

@@ -177,6 +177,23 @@ fn uses_are_written_down_together_and_spare_their_entries() {
     }
 }
 
+/// A use is written down when the last one that was is a minute old: each costs a change.
+#[test]
+fn use_within_the_minute_of_the_last_one_is_not_written_down() {
+    let (_home, mut kept) = place();
+    kept.keep(&[small(1)], 100).unwrap();
+    kept.keep(&[small(2)], 120).unwrap();
+    let bytes = kept.usage().unwrap().bytes;
+    for (now_s, evicted) in [(159, 1), (160, 2)] {
+        kept.find(&[parts(1)], Digest(1), now_s).unwrap();
+        kept.evict(bytes - 1).unwrap();
+        let reason = Found::Nothing(RerunReason::Evicted);
+        assert_eq!(found(&kept, evicted), reason, "{now_s}");
+        kept.keep(&[small(evicted)], 100 + 20 * (evicted as u64 - 1))
+            .unwrap();
+    }
+}
+
 #[test]
 fn damaged_object_is_not_taken_and_leaves_no_file() {
     let (home, mut kept) = place();

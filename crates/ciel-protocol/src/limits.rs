@@ -10,8 +10,8 @@ pub const PROTOCOL: u32 = 2;
 /// never that of `{`, so the first byte of a connection decides its framing.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
-/// Bytes of answers, in Protocol Buffers, after which a `resume` brings no more of them. In JSON,
-/// too, they are less than a message then.
+/// Bytes of references, in Protocol Buffers, after which a `resume` or `start` brings no more of
+/// them. In JSON, too, they are less than a message then.
 pub const ANSWERS_BYTES_MAX: usize = 32 << 20;
 
 /// Objects below this many bytes are sent to workers as values, others as paths of files.

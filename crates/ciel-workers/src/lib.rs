@@ -7,9 +7,10 @@
 //! parked. Whatever a worker sends, at worst its own tasks fail.
 //!
 //! The parts: `handshake` (what a first message must be), `conversation` (the door), `turn`,
-//! `requests` and `turn_end` (what a task does), `look` (what is known of a reference), `prefetch`,
-//! `start` (the message that starts a task), `closing` (the worker is gone), and conversions
-//! without a state: `definitions`, `descriptor`, `failures`, `features`, `recording`, `lines`.
+//! `requests` and `turn_end` (what a task does), `look` (what is known of a reference), `fitting`
+//! (how much of it fits into a message), `prefetch`, `start` (the message that starts a task),
+//! `closing` (the worker is gone), and conversions without a state: `definitions`, `descriptor`,
+//! `failures`, `features`, `recording`, `lines`.
 //!
 //! It does not know how a worker is started, what its connection is, nor why a task runs in it. The
 //! page that workers are written from is `protocol/PROTOCOL.md`. Read next: `io`, then
@@ -24,6 +25,7 @@ mod descriptor;
 mod failures;
 mod features;
 mod files;
+mod fitting;
 mod handshake;
 mod host;
 mod io;

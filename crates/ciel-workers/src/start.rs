@@ -12,6 +12,7 @@ use ciel_protocol::wire::{
 use ciel_protocol::{Decoder, EncodeError, Framing, encode};
 
 use crate::features::Features;
+use crate::fitting::{Room, untold};
 use crate::host::{Failed, Host};
 use crate::io::Effect;
 use crate::look::{look_ready, recall};
@@ -50,15 +51,16 @@ fn message(host: &mut dyn Host, task: &mut WorkerTask, features: Features) -> Fa
     };
     let state = saved_state(&task.assignment.entry);
     let entry = std::mem::replace(&mut task.assignment.entry, Entry::Start(Vec::new()));
+    let mut room = Room::of_a_message();
     let (inputs, continuation) = match entry {
-        Entry::Start(known) => (inputs(host, task, known)?, None),
+        Entry::Start(known) => (inputs(host, task, known, &mut room)?, None),
         Entry::Replay {
             inputs: known,
             facts,
             until,
         } => {
-            let inputs = inputs(host, task, known)?;
-            let mut recording = recording(host, task, &facts)?;
+            let inputs = inputs(host, task, known, &mut room)?;
+            let mut recording = recording(host, task, &facts, &mut room)?;
             if features.begun {
                 recording.spawned = spawned(&facts);
                 recording.until = until;
@@ -93,8 +95,13 @@ fn bytes_of(name: Name) -> Bytes {
     Bytes::copy_from_slice(&name.0.to_be_bytes())
 }
 
-/// What is known of each input.
-fn inputs(host: &mut dyn Host, task: &mut WorkerTask, known: Known) -> Failed<Vec<Reference>> {
+/// What is known of each input. One that the task takes by value is always told.
+fn inputs(
+    host: &mut dyn Host,
+    task: &mut WorkerTask,
+    known: Known,
+    room: &mut Room,
+) -> Failed<Vec<Reference>> {
     let count = task.assignment.descriptor.inputs.len() as u32;
     let mut known = known.into_iter().peekable();
     let mut references = Vec::with_capacity(count as usize);
@@ -103,19 +110,30 @@ fn inputs(host: &mut dyn Host, task: &mut WorkerTask, known: Known) -> Failed<Ve
         let state = next.map_or(Resolution::Future, |(_, state)| state);
         references.push(match task.stream_of(input) {
             Some(stream) => task.find_stream(host, stream)?,
-            None => task.reference(host, input, state)?,
+            None if room.is_used_up() && task.takes_value(input) => {
+                task.in_file(host, input, state)?
+            }
+            None => {
+                let fitting = task.fitting(host, input, state, room)?;
+                fitting.unwrap_or_else(|| untold(input))
+            }
         });
     }
     Ok(references)
 }
 
-/// What a replay receives.
-fn recording(host: &mut dyn Host, task: &mut WorkerTask, facts: &[Fact]) -> Failed<Recording> {
+/// What a replay receives. It blocks on what is left out of very much.
+fn recording(
+    host: &mut dyn Host,
+    task: &mut WorkerTask,
+    facts: &[Fact],
+    room: &mut Room,
+) -> Failed<Recording> {
     task.attempt.rewind(facts);
     let known = recall(host, task.attempt.key());
     let mut references = Vec::with_capacity(known.len());
     for (handle, known) in known {
-        references.push(task.reference(host, handle, known)?);
+        references.extend(task.fitting(host, handle, known, room)?);
     }
     Ok(Recording {
         references,

@@ -12,12 +12,12 @@ use ciel_model::{
     Content, Failure, Form, Handle, InputMode, Label, Micros, Refused, Resolution, WaitEnd,
 };
 use ciel_node::AttemptKey;
-use ciel_protocol::limits::ANSWERS_BYTES_MAX;
 use ciel_protocol::wire::reference::State;
 use ciel_protocol::wire::{Future, Reference, Resume};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::files::{Files, Opened, Purpose};
+use crate::fitting::{self, Room, has_references, untold};
 use crate::host::{Failed, Found, Host, Json};
 use crate::io::{Effect, Overdrawn, Show};
 use crate::lines::Lines;
@@ -235,6 +235,53 @@ impl WorkerTask {
         })
     }
 
+    /// As [`reference`](Self::reference), while there is room; none of what is left out. References
+    /// inside a value are delivered with it, so such a value is never left out.
+    pub(crate) fn fitting(
+        &mut self,
+        host: &mut dyn Host,
+        handle: Handle,
+        known: Resolution,
+        room: &mut Room,
+    ) -> Failed<Option<Reference>> {
+        let has_room = !room.is_used_up();
+        if !has_room && !has_references(&known) {
+            return Ok(None);
+        }
+        let reference = match has_room {
+            true => self.reference(host, handle, known)?,
+            false => self.in_file(host, handle, known)?,
+        };
+        room.take(&reference);
+        Ok(Some(reference))
+    }
+
+    /// Whether the task cannot start without the object behind that input.
+    pub(crate) fn takes_value(&self, input: Handle) -> bool {
+        let input = self.assignment.descriptor.inputs.get(input.0 as usize);
+        input.is_some_and(|input| input.mode == InputMode::Value)
+    }
+
+    /// As [`reference`](Self::reference), with a value in a file.
+    pub(crate) fn in_file(
+        &mut self,
+        host: &mut dyn Host,
+        handle: Handle,
+        known: Resolution,
+    ) -> Failed<Reference> {
+        let reference = self.reference(host, handle, known)?;
+        let Some(State::Value(value)) = reference.state else {
+            return Ok(reference);
+        };
+        let path = self
+            .files
+            .write(host, &self.assignment.label, &value.data)?;
+        Ok(Reference {
+            state: Some(fitting::concrete(&path, value)),
+            ..reference
+        })
+    }
+
     fn note_mapped(&mut self, handle: Handle, content: &Content) {
         if matches!(content, Content::File { .. }) && self.mapped.len() < limits::MAPPED_MAX {
             self.mapped.push((handle, content.clone()));
@@ -332,18 +379,12 @@ impl WorkerTask {
         ended: Option<WaitEnd>,
     ) -> Failed<Resume> {
         let mut references = Vec::with_capacity(answers.len());
-        // What is resolved by then is an observation, of which nothing may be left out.
-        let mut left = match ended {
-            None => ANSWERS_BYTES_MAX,
-            Some(_) => usize::MAX,
-        };
+        let mut room = Room::of_a_message();
         for (handle, known) in answers {
-            if left == 0 && !has_references(&known) {
-                continue;
-            }
-            let reference = self.reference(host, handle, known)?;
-            left = left.saturating_sub(reference.bytes());
-            references.push(reference);
+            // What is resolved by the end of such a wait is an observation: it is named at least.
+            let observed = || ended.is_some().then(|| untold(handle));
+            let fitting = self.fitting(host, handle, known, &mut room)?;
+            references.extend(fitting.or_else(observed));
         }
         let timed_out = ended.is_some_and(|ended| ended.timed_out);
         Ok(Resume {
@@ -421,9 +462,4 @@ impl WorkerTask {
         self.files.clear(host);
         host.forget(self.assignment.task);
     }
-}
-
-/// Whether a task that receives it receives references with it.
-fn has_references(known: &Resolution) -> bool {
-    matches!(known, Resolution::Ready { value, .. } if !value.references.is_empty())
 }

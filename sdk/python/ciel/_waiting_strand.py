@@ -306,7 +306,7 @@ class WaitingStrand(EngineStrand, TaskStrand):
             return [futures[index] for index in json.loads(observed.value)]
         self.first_of = None
         resumed = self.block(handles, WAIT_FIRST, timeout_ms, part)
-        found = {answer.handle: answer for answer in resumed.references if answer.is_resolved}
+        found = {answer.handle: answer for answer in resumed.references}
         arrived = []
         for future, handle in zip(futures, handles, strict=True):
             if handle in found:
@@ -448,9 +448,10 @@ class WaitingStrand(EngineStrand, TaskStrand):
 
 def _note_answer(future: Future[Any], answer: Known) -> None:
     """The answer is what is known of a future, unless that was known before: the engine may have
-    been asked about a copy of it, with another handle.
+    been asked about a copy of it, with another handle. Of very many answers the last ones are only
+    named; the strand asks for them when it needs them.
     """
-    if future._known is None:
+    if future._known is None and answer.is_resolved:
         future._known = answer
 
 

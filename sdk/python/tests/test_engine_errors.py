@@ -268,3 +268,35 @@ def main():
 def test_failures_that_are_more_than_a_message_arrive_all(tmp_path: Path) -> None:
     """The worker of a `main` that gathered 200,000 failures was ended for the engine's message."""
     assert jobs.run(tmp_path, MANY).value == [0, 179 * 90]
+
+
+ASKED = """
+import os, pathlib, signal
+import ciel
+
+@ciel.task(timeout=600)
+def fails(number):
+    raise ValueError(number, "x" * 200_000)
+
+def main():
+    futures = [fails.spawn(number) for number in range(180)]
+    try:
+        ciel.gather(futures)
+    except ValueError:
+        pass
+    asked = list(ciel.as_completed(futures))
+    marker = pathlib.Path("killed")
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return sum(future.exception().args[0] for future in asked)
+"""
+
+
+def test_failures_that_are_more_than_a_message_arrive_after_a_wait_for_the_first_and_a_replay(
+    tmp_path: Path,
+) -> None:
+    """Only answers of a wait for all were divided: a wait for the first, and a replay, ended the
+    worker for the engine's message.
+    """
+    assert jobs.run(tmp_path, ASKED).value == 179 * 90

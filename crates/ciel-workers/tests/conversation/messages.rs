@@ -18,7 +18,11 @@ fn data(bytes: &'static [u8], references: &[u32]) -> Option<Data> {
 
 /// A construct at an action, under a handle, with references inside.
 pub fn construct(action: u64, handle: u32, references: &[u32]) -> Kind {
-    let value = data(b"x", references);
+    construct_of(b"x", action, handle, references)
+}
+
+pub fn construct_of(bytes: &'static [u8], action: u64, handle: u32, references: &[u32]) -> Kind {
+    let value = data(bytes, references);
     Kind::Construct(Construct {
         value,
         action,
@@ -185,6 +189,15 @@ pub fn timed(after: u64, references: &[u32]) -> Kind {
         timeout_ms,
         ..block
     })
+}
+
+/// A block for the first of these.
+pub fn wait_first(after: u64, references: &[u32]) -> Kind {
+    let Kind::BlockOn(block) = park(after, references) else {
+        unreachable!("it is a block");
+    };
+    let wait = Wait::First.into();
+    Kind::BlockOn(BlockOn { wait, ..block })
 }
 
 /// A block for the rest of a list, which it must not repeat.

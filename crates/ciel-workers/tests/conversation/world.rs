@@ -17,6 +17,7 @@ use ciel_model::{
 };
 use ciel_node::{AttemptKey, Capacity, Node, WorkerKey};
 use ciel_protocol::wire::{Hello, PoolPolicy, WorkerMessage, worker_message::Kind};
+use ciel_protocol::{Framing, encode};
 use ciel_workers::{
     Callee, Conversation, Effect, Failed, Found, Gone, Host, Input, Json, Rules, Scratch,
     SpawnCall, WorkerExitReason,
@@ -544,6 +545,9 @@ impl World {
         self.told.extend(told);
         for effect in effects {
             self.done.extend(words::of_effect(&effect));
+            if let Effect::Send(message) = &effect {
+                encode(&**message, Framing::LengthPrefixed).expect("a message is not too long");
+            }
             if let Effect::End(reason) = effect {
                 self.end(worker, reason);
             }

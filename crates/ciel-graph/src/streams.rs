@@ -117,6 +117,10 @@ impl Graph {
     /// no other way.
     pub(crate) fn join_stream(&mut self, key: TaskKey, object: ObjectKey) -> bool {
         let target = self.objects.target(object);
+        // Most objects are not: only where one is are all inputs of the task looked at.
+        if !self.is_open(target) {
+            return false;
+        }
         let task = &self.tasks[&key];
         let mut taken = task.descriptor.inputs.iter().zip(&task.inputs);
         let is_stream = taken.all(|(input, given)| {
@@ -124,7 +128,7 @@ impl Graph {
         });
         let mode = self.mode_of(key, target);
         let is_read_whole = mode == Some(Mode::NoStream) || task.course.reads_whole;
-        if !is_stream || !self.is_open(target) || is_read_whole {
+        if !is_stream || is_read_whole {
             return false;
         }
         let task = self.task_mut(key);

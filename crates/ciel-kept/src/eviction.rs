@@ -6,8 +6,9 @@ use rusqlite::{Transaction, params};
 
 use crate::error::KeptError;
 use crate::holdings::drop_objects;
-use crate::limits::{EVICTED_AT_ONCE, EVICTED_ENTRIES_MAX};
+use crate::limits::{BEGUN_KNOWN_MAX, EVICTED_AT_ONCE, EVICTED_ENTRIES_MAX};
 use crate::objects::Objects;
+use crate::schema::{has_begun_beyond, renew_begun};
 use crate::staging;
 use crate::store::KeptResults;
 use crate::writing::parts_in;
@@ -39,14 +40,15 @@ impl Evicted {
 
 impl KeptResults {
     /// Removes the objects of entries, and if these are not enough, entries, the longest unused
-    /// first, until at most so many bytes are kept; and what a process that was killed while it
-    /// packed or unpacked has left.
+    /// first, until at most so many bytes are kept; what a process that was killed while it packed
+    /// or unpacked has left; and of very many notes of tasks that were not kept the older ones.
     ///
     /// # Errors
     /// Those of files and index.
     pub fn evict(&mut self, bytes_max: u64) -> Result<Evicted, KeptError> {
         staging::clear(self.folder());
         self.note_uses()?;
+        self.forget_begun()?;
         let mut evicted = Evicted::default();
         if self.bytes_at_most()? <= bytes_max {
             return Ok(evicted);
@@ -61,6 +63,20 @@ impl KeptResults {
             }
         }
         Ok(evicted)
+    }
+
+    /// Of the positions of tasks that were not kept the last ones stay, which may be twice as many
+    /// as the limit: no time is noted of each.
+    pub(crate) fn forget_begun(&mut self) -> Result<(), KeptError> {
+        if !has_begun_beyond(self.connection(), BEGUN_KNOWN_MAX)? {
+            return Ok(());
+        }
+        let (change, _) = self.change_with_objects()?;
+        // Another process may have done it meanwhile.
+        if has_begun_beyond(&change, BEGUN_KNOWN_MAX)? {
+            renew_begun(&change)?;
+        }
+        Ok(change.commit()?)
     }
 
     fn evict_some(&mut self, bytes_max: u64, what: Removed) -> Result<Evicted, KeptError> {

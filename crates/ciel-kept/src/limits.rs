@@ -36,6 +36,10 @@ pub const PENDING_ENTRIES_AT_ONCE: u64 = 16 << 10;
 /// Entries without a result that stay, so that a task can be told that its result was removed.
 pub const EVICTED_ENTRIES_MAX: u64 = 100_000;
 
+/// Positions of tasks that were not kept, after which those of earlier ones are forgotten; so many
+/// more stay until then.
+pub const BEGUN_KNOWN_MAX: u64 = 100_000;
+
 /// Entries that are removed in one transaction.
 pub const EVICTED_AT_ONCE: u64 = 1_000;
 

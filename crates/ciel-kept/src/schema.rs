@@ -2,15 +2,16 @@
 //!
 //! `entry` has a row for each key; one without a body was evicted. `holds` says which objects an
 //! entry needs, `place` which key the task at a position had last, `begun` which positions had a
-//! task that was not kept and whether it ended well, `file` the digests of the user's files, and
-//! `pending` what is not in these yet. The parts of an entry are the beginning of its body, and
-//! stand alone where that is gone. It does not know what a body says. Read next: `pending`.
+//! task that was not kept and whether it ended well, `begun_before` which had one before these,
+//! `file` the digests of the user's files, and `pending` what is not in these yet. The parts of an
+//! entry are the beginning of its body, and stand alone where that is gone. It does not know what a
+//! body says. Read next: `pending`.
 
 use std::fs::File;
 use std::path::Path;
 
 use ciel_model::Digest;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::error::KeptError;
 use crate::limits;
@@ -18,9 +19,9 @@ use crate::limits;
 /// The version of the tables and of the bodies in them; an index of another one is emptied.
 const FORMAT: i64 = 6;
 
-/// What waits to be put into the other tables; the long column is the last, so that a look at the
-/// others reads no more.
-const PENDING: &str = "
+/// Tables that an index of this format may lack. What waits to be put into the other tables has its
+/// long column last, so that a look at the others reads no more.
+const ADDED: &str = "
     CREATE TABLE IF NOT EXISTS pending (
         id INTEGER PRIMARY KEY,
         now_s INTEGER NOT NULL,
@@ -28,6 +29,15 @@ const PENDING: &str = "
         check_digest BLOB NOT NULL,
         notes BLOB NOT NULL
     );
+    CREATE TABLE IF NOT EXISTS begun_before (place BLOB PRIMARY KEY, ended INTEGER NOT NULL)
+        WITHOUT ROWID;
+";
+
+/// What `begun` has goes to `begun_before`, and what that had is gone.
+const RENEW_BEGUN: &str = "
+    DROP TABLE begun_before;
+    ALTER TABLE begun RENAME TO begun_before;
+    CREATE TABLE begun (place BLOB PRIMARY KEY, ended INTEGER NOT NULL) WITHOUT ROWID;
 ";
 
 const TABLES: &str = "
@@ -70,7 +80,7 @@ pub(crate) fn open(path: &Path) -> Result<Connection, KeptError> {
     index.pragma_update(None, "cache_size", -limits::INDEX_CACHE_KIB)?;
     index.pragma_update(None, "wal_autocheckpoint", limits::INDEX_LOG_PAGES)?;
     index.set_prepared_statement_cache_capacity(32);
-    if format(&index)? != FORMAT || !has_pending(&index)? {
+    if format(&index)? != FORMAT || !has_added(&index)? {
         make_tables(&mut index)?;
     }
     Ok(index)
@@ -95,9 +105,26 @@ fn format(index: &Connection) -> Result<i64, KeptError> {
     Ok(index.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
-fn has_pending(index: &Connection) -> Result<bool, KeptError> {
-    let mut query = index.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'pending'")?;
+fn has_added(index: &Connection) -> Result<bool, KeptError> {
+    let count = "SELECT count(*) FROM sqlite_schema WHERE name IN ('pending', 'begun_before')";
+    Ok(index.query_row(count, [], |row| row.get::<_, u64>(0))? == 2)
+}
+
+/// Whether `begun` has more than so many rows.
+pub(crate) fn has_begun_beyond(index: &Connection, rows_max: u64) -> Result<bool, KeptError> {
+    let mut query = index.prepare_cached("SELECT 1 FROM begun LIMIT 1 OFFSET ?1")?;
+    Ok(query.exists([rows_max])?)
+}
+
+/// Whether `begun_before` has rows.
+pub(crate) fn has_begun_before(index: &Connection) -> Result<bool, KeptError> {
+    let mut query = index.prepare_cached("SELECT 1 FROM begun_before LIMIT 1")?;
     Ok(query.exists([])?)
+}
+
+/// Makes `begun` empty, and `begun_before` what it was.
+pub(crate) fn renew_begun(change: &Transaction<'_>) -> Result<(), KeptError> {
+    Ok(change.execute_batch(RENEW_BEGUN)?)
 }
 
 fn make_tables(index: &mut Connection) -> Result<(), KeptError> {
@@ -105,13 +132,20 @@ fn make_tables(index: &mut Connection) -> Result<(), KeptError> {
     // Another process may have made them meanwhile.
     if format(&making)? != FORMAT {
         for table in [
-            "entry", "holds", "place", "begun", "file", "total", "pending",
+            "entry",
+            "holds",
+            "place",
+            "begun",
+            "begun_before",
+            "file",
+            "total",
+            "pending",
         ] {
             making.execute_batch(&format!("DROP TABLE IF EXISTS {table}"))?;
         }
         making.execute_batch(TABLES)?;
         making.pragma_update(None, "user_version", FORMAT)?;
     }
-    making.execute_batch(PENDING)?;
+    making.execute_batch(ADDED)?;
     Ok(making.commit()?)
 }

@@ -103,6 +103,7 @@ impl KeptResults {
             let some: Vec<(i64, u64)> = some.iter().map(|one| (one.id, one.bytes)).collect();
             removed.add(self.evict_these(&some, what)?);
         }
+        self.forget_begun()?;
         Ok(removed)
     }
 

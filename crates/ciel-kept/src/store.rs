@@ -253,11 +253,12 @@ impl KeptResults {
     /// Why there is nothing under the keys of a task. What its place says of a task that was not
     /// kept is newer than what it says of one that was.
     fn reason(&self, parts: &[Parts], place: Digest) -> Result<RerunReason, KeptError> {
-        let mut query = self
-            .index
-            .prepare_cached("SELECT ended FROM begun WHERE place = ?1")?;
-        let ended = query.query_row(params![blob(place)], |row| row.get::<_, i64>(0));
-        Ok(match ended.optional()? {
+        let mut query = self.index.prepare_cached(
+            "SELECT coalesce((SELECT ended FROM begun WHERE place = ?1),
+                             (SELECT ended FROM begun_before WHERE place = ?1))",
+        )?;
+        let ended = query.query_row(params![blob(place)], |row| row.get::<_, Option<i64>>(0));
+        Ok(match ended? {
             Some(ended) if ended == Ended::Impurely as i64 => RerunReason::Impure,
             Some(ended) if ended == Ended::Unkept as i64 => RerunReason::NotKept,
             begun => self.change_since(parts, place)?.unwrap_or(match begun {

@@ -15,7 +15,7 @@ use crate::error::KeptError;
 use crate::holdings::{release, remove_unheld};
 use crate::in_row::appended;
 use crate::objects::Objects;
-use crate::schema::blob;
+use crate::schema::{blob, has_begun_before};
 
 /// Adds an entry, unless there is one of that key.
 const ADD: &str = "
@@ -33,6 +33,8 @@ pub(crate) struct Writing<'a> {
     change: Transaction<'a>,
     /// The places of tasks that are noted as begun; none if these are many.
     begun: Option<BTreeSet<Vec<u8>>>,
+    /// Some of them were noted so long ago that they stand apart.
+    has_begun_before: bool,
     /// Entries with a result that are there more than before.
     entries: i64,
     /// Bytes that are kept more than before.
@@ -42,9 +44,11 @@ pub(crate) struct Writing<'a> {
 impl<'a> Writing<'a> {
     pub(crate) fn new(change: Transaction<'a>) -> Result<Writing<'a>, KeptError> {
         let begun = begun(&change)?;
+        let has_begun_before = has_begun_before(&change)?;
         Ok(Writing {
             change,
             begun,
+            has_begun_before,
             entries: 0,
             bytes: 0,
         })
@@ -118,6 +122,11 @@ impl<'a> Writing<'a> {
             self.change
                 .prepare_cached("DELETE FROM begun WHERE place = ?1")?
                 .execute(params![place])?;
+            if self.has_begun_before {
+                self.change
+                    .prepare_cached("DELETE FROM begun_before WHERE place = ?1")?
+                    .execute(params![place])?;
+            }
         }
         Ok(())
     }
@@ -142,7 +151,9 @@ impl<'a> Writing<'a> {
 
 /// The places of tasks that are noted as begun, if these are few.
 fn begun(change: &Transaction<'_>) -> Result<Option<BTreeSet<Vec<u8>>>, KeptError> {
-    let mut query = change.prepare_cached("SELECT place FROM begun LIMIT ?1")?;
+    let mut query = change.prepare_cached(
+        "SELECT place FROM begun UNION ALL SELECT place FROM begun_before LIMIT ?1",
+    )?;
     let rows = query.query_map(params![BEGUN_MAX + 1], |row| row.get(0))?;
     let places: BTreeSet<Vec<u8>> = rows.collect::<Result<_, _>>()?;
     Ok((places.len() <= BEGUN_MAX).then_some(places))

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use ciel_kept::limits::{
-    PENDING_BYTES_MAX, PENDING_ENTRIES_MAX, PENDING_ENTRIES_MIN, PLACES_OF_ENTRY,
+    BEGUN_KNOWN_MAX, PENDING_BYTES_MAX, PENDING_ENTRIES_MAX, PENDING_ENTRIES_MIN, PLACES_OF_ENTRY,
 };
 use ciel_kept::{
     Ended, Entry, Found, KeptContent, KeptOutput, KeptResults, Notes, Parts, Printed, Removed,
@@ -336,4 +336,34 @@ fn many_open_a_new_folder_at_the_same_time() {
             (0..8).for_each(|_| drop(scope.spawn(open_and_look)));
         });
     }
+}
+
+/// A position of each task that was not kept stayed in the index for ever, also those of jobs that
+/// were gone long since.
+#[test]
+fn positions_of_tasks_that_were_not_kept_are_forgotten_once_very_many_others_were_noted() {
+    let home = TempDir::new().unwrap();
+    let mut store = open(&home);
+    let unkept = |first: u64| -> Vec<_> {
+        let places = first..=first + BEGUN_KNOWN_MAX;
+        places
+            .map(|place| (Digest(place.into()), Ended::Unkept))
+            .collect()
+    };
+    let unkept_before = Found::Nothing(RerunReason::NotKept);
+    let (first, second) = (1_000_000, 2_000_000);
+    store.note_unkept(&unkept(first)).unwrap();
+    store.evict(u64::MAX).unwrap();
+    assert_eq!(find(&store, first.into()), unkept_before);
+    store.note_unkept(&unkept(second)).unwrap();
+    store.evict(u64::MAX).unwrap();
+    assert_eq!(find(&store, second.into()), unkept_before);
+    assert_eq!(find(&store, first.into()), Found::Nothing(RerunReason::New));
+    assert_eq!(count(home.path(), "begun"), 0);
+    assert_eq!(count(home.path(), "begun_before"), BEGUN_KNOWN_MAX + 1);
+    store
+        .keep(&kept(second.into()..(second + 1).into(), 7).kept, 60)
+        .unwrap();
+    assert!(gives(&store, second.into(), 7));
+    assert_eq!(count(home.path(), "begun_before"), BEGUN_KNOWN_MAX);
 }

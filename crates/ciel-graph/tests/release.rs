@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ciel_graph::{Action, Continuation, Entry, Event, Graph, Output, Policy, Step, Wait};
 use ciel_model::{
     AttemptNumber, Class, Content, Descriptor, Failure, FailureKind, Form, Handle, Input, Label,
-    Name, Pool, Purity, Resolution, TaskKey, Value,
+    Name, Pool, Purity, Resolution, TaskKey, Value, limits,
 };
 
 const ROOT: TaskKey = TaskKey(0);
@@ -424,4 +424,25 @@ fn watched_reference_is_not_released() {
         world.finish(0);
         assert!(world.dropped.is_empty());
     }
+}
+
+/// "Each file keeps its lineage up to eight steps back": one that is further back is taken as it
+/// is, so it stays, although nobody can name it.
+#[test]
+fn file_behind_more_steps_than_would_be_rerun_stays_with_what_was_made_of_it() {
+    let mut world = World::new();
+    let steps = u64::from(limits::LINEAGE_DEPTH_MAX);
+    let mut files = Vec::new();
+    for action in 0..steps + 3 {
+        let inputs: Vec<u64> = action.checked_sub(1).into_iter().collect();
+        world.spawn(action, &inputs);
+        files.push(world.finish(action));
+        world.release(&inputs);
+    }
+    let [deep, last] = [steps, steps + 2].map(|action| files[action as usize]);
+    assert_eq!(world.files(), BTreeSet::from([deep, last]));
+    assert_eq!(world.dropped.len(), files.len() - 2);
+    world.release(&[steps + 2]);
+    let dropped: BTreeSet<Name> = world.dropped.iter().copied().collect();
+    assert_eq!(dropped, files.into_iter().collect());
 }

@@ -131,25 +131,25 @@ impl KeptResults {
         let behavior = TransactionBehavior::Immediate;
         let change = Transaction::new_unchecked(self.connection(), behavior)?;
         let rows = first_rows(&change)?;
-        let mut fates = Fates::default();
+        let mut last_notes = LastNotes::default();
         for row in &rows {
             // What was damaged is lost: those tasks are rerun.
             if row.check == blob(Digest::of(&row.notes)) {
-                fates.add(row);
+                last_notes.add(row);
             }
         }
         if let Some(last) = rows.last() {
             change.execute("DELETE FROM pending WHERE id <= ?1", params![last.id])?;
         }
         let mut writing = Writing::new(change)?;
-        for (key, (entry, body, now_s)) in &fates.entries {
+        for (key, (entry, body, now_s)) in &last_notes.entries {
             writing.put(self.objects(), (*key, entry, body), &[], *now_s)?;
         }
-        for (place, fate) in &fates.places {
-            if let Some(key) = fate.key {
+        for (place, note) in &last_notes.places {
+            if let Some(key) = note.key {
                 writing.put_place(*place, &blob(key))?;
             }
-            if let Some(ended) = fate.ended {
+            if let Some(ended) = note.ended {
                 writing.put_begun(*place, ended)?;
             }
         }
@@ -240,9 +240,9 @@ fn first_rows(change: &Transaction<'_>) -> Result<Vec<Row>, KeptError> {
     Ok(first)
 }
 
-/// What notes say in the end of the task at a position.
+/// What the last note about the task at a position says.
 #[derive(Debug, Default)]
-struct Fate {
+struct LastNote {
     /// The key of the result that it had last.
     key: Option<Digest>,
     /// What is noted of a task that is not kept, as `begun` in the tables has it; none if it is
@@ -250,15 +250,16 @@ struct Fate {
     ended: Option<u8>,
 }
 
-/// What rows say in the end, in the order of the tables: that finds most of their pages at hand.
+/// What the last notes of rows say, in the order of the tables: that finds most of their pages at
+/// hand.
 #[derive(Default)]
-struct Fates<'a> {
+struct LastNotes<'a> {
     /// The last entry of each key, its body, and when it was used.
     entries: BTreeMap<Digest, (Entry, &'a [u8], u64)>,
-    places: BTreeMap<Digest, Fate>,
+    places: BTreeMap<Digest, LastNote>,
 }
 
-impl<'a> Fates<'a> {
+impl<'a> LastNotes<'a> {
     fn add(&mut self, row: &'a Row) {
         let Ok((head, mut rest)) = postcard::take_from_bytes::<Head>(&row.notes) else {
             return;
@@ -271,16 +272,17 @@ impl<'a> Fates<'a> {
             let body = &rest[..rest.len() - after.len()];
             rest = after;
             let (key, place) = (entry.parts.key(), entry.place);
-            self.has(place, key);
+            self.set_kept(place, key);
             self.entries.insert(key, (entry, body, row.now_s));
         }
         for (place, key) in head.taken {
-            self.has(place, key);
+            self.set_kept(place, key);
         }
     }
 
-    fn has(&mut self, place: Digest, key: Digest) {
-        let kept = Fate {
+    /// The task at that position has the result under that key.
+    fn set_kept(&mut self, place: Digest, key: Digest) {
+        let kept = LastNote {
             key: Some(key),
             ended: None,
         };

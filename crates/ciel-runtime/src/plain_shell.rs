@@ -23,7 +23,7 @@ const KNOWN_SHELL: &str = "dash";
 /// The shell of a run, as far as it passes its environment on.
 pub(crate) struct PlainShell {
     /// The value of `PWD`.
-    told: Option<PathBuf>,
+    pwd: Option<PathBuf>,
 }
 
 impl PlainShell {
@@ -44,8 +44,8 @@ impl PlainShell {
         };
         let path = value_of(b"PATH").filter(|path| !path.contains(&b'%'))?;
         let is_plain = names.len() == entries.len() && names.iter().all(|name| is_passed_on(name));
-        let told = value_of(b"PWD").map(|value| PathBuf::from(OsStr::from_bytes(value)));
-        (is_plain && is_known(path)).then_some(PlainShell { told })
+        let pwd = value_of(b"PWD").map(|value| PathBuf::from(OsStr::from_bytes(value)));
+        (is_plain && is_known(path)).then_some(PlainShell { pwd })
     }
 
     /// Has the program of a plan started; false if it has none.
@@ -55,7 +55,7 @@ impl PlainShell {
             return false;
         };
         let folder = plan.folder.as_deref().unwrap_or(Path::new("."));
-        if self.told_of(folder).is_none() {
+        if self.pwd_of(folder).is_none() {
             let Ok(path) = folder.canonicalize() else {
                 return false;
             };
@@ -67,10 +67,10 @@ impl PlainShell {
     }
 
     /// The value of `PWD`, if it is that folder.
-    fn told_of(&self, folder: &Path) -> Option<&Path> {
-        let told = self.told.as_deref().filter(|told| told.is_absolute())?;
-        let (is, folder) = (told.metadata().ok()?, folder.metadata().ok()?);
-        ((is.dev(), is.ino()) == (folder.dev(), folder.ino())).then_some(told)
+    fn pwd_of(&self, folder: &Path) -> Option<&Path> {
+        let pwd = self.pwd.as_deref().filter(|pwd| pwd.is_absolute())?;
+        let (is, folder) = (pwd.metadata().ok()?, folder.metadata().ok()?);
+        ((is.dev(), is.ino()) == (folder.dev(), folder.ino())).then_some(pwd)
     }
 }
 
@@ -116,8 +116,8 @@ mod tests {
         std::fs::write(&real, "").expect("a file");
         std::os::unix::fs::symlink(&real, &shell).expect("a link");
         let path = format!("PATH=/there/is/none:{}", folder.path().display());
-        let told = of(&[&path, "A=1", "PWD=/a"]).expect("plain").told;
-        assert_eq!(told, Some("/a".into()));
+        let pwd = of(&[&path, "A=1", "PWD=/a"]).expect("plain").pwd;
+        assert_eq!(pwd, Some("/a".into()));
         for bad in ["A=2", "IFS=x", "f%%=() { :; }", "2=a", "nothing", "=x"] {
             assert!(of(&[&path, "A=1", bad]).is_none(), "{bad}");
         }

@@ -312,7 +312,7 @@ fn judge(
 ) -> Option<ProcessEnd> {
     let has_exited = matches!(ended, ProcessEnd::Exited { .. });
     let misread = outlets.misread_by_now(&assignment.label).map(Misuse::Fails);
-    let misused = misread.or_else(|| reopening.told(&assignment.label));
+    let misused = misread.or_else(|| reopening.found_by_now(&assignment.label));
     match misused.filter(|_| has_exited) {
         None => Some(ended),
         Some(Misuse::Fails(failure)) => Some(ProcessEnd::Overdrawn(failure)),

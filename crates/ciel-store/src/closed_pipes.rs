@@ -13,7 +13,7 @@ use crate::watch_groups::WatchGroup;
 
 /// Pipes that are to be written only.
 pub struct ClosedPipes {
-    told: WatchGroup,
+    group: WatchGroup,
     /// In their order.
     watches: Vec<i32>,
 }
@@ -23,18 +23,18 @@ impl ClosedPipes {
     ///
     /// # Errors
     /// A pipe is not there, or the system watches no more for this user.
-    pub(crate) fn watch(mut told: WatchGroup, pipes: &[PathBuf]) -> io::Result<ClosedPipes> {
+    pub(crate) fn watch(mut group: WatchGroup, pipes: &[PathBuf]) -> io::Result<ClosedPipes> {
         let events = WatchFlags::OPEN | WatchFlags::CLOSE_NOWRITE;
-        let watches = pipes.iter().map(|pipe| told.watch(pipe, events));
+        let watches = pipes.iter().map(|pipe| group.watch(pipe, events));
         let watches = watches.collect::<io::Result<_>>()?;
-        Ok(ClosedPipes { told, watches })
+        Ok(ClosedPipes { group, watches })
     }
 
     /// Takes what was told so far: the pipes that somebody has closed who had opened them for
     /// reading only.
     pub fn closed_by_readers(&self) -> Vec<usize> {
         let mut buffer = [MaybeUninit::<u8>::uninit(); 4096];
-        let mut events = self.told.events(&mut buffer);
+        let mut events = self.group.events(&mut buffer);
         let mut closed = Vec::new();
         while let Ok(event) = events.next() {
             let mut watches = self.watches.iter();
@@ -49,7 +49,7 @@ impl ClosedPipes {
 impl AsFd for ClosedPipes {
     /// It can be read when there is something to take.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.told.as_fd()
+        self.group.as_fd()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::watch_groups::WatchGroup;
 
 /// Pipes that are watched from before anybody has opened or read one.
 pub struct OpenedPipes {
-    told: WatchGroup,
+    group: WatchGroup,
     pipes: Vec<Pipe>,
 }
 
@@ -31,23 +31,23 @@ impl OpenedPipes {
     /// # Errors
     /// The system watches no more for this user.
     pub(crate) fn watch<'a>(
-        mut told: WatchGroup,
+        mut group: WatchGroup,
         ends: impl Iterator<Item = BorrowedFd<'a>>,
     ) -> io::Result<OpenedPipes> {
-        let pipes = ends.map(|end| Pipe::watch(&mut told, end));
+        let pipes = ends.map(|end| Pipe::watch(&mut group, end));
         let pipes = pipes.collect::<io::Result<_>>()?;
-        Ok(OpenedPipes { told, pipes })
+        Ok(OpenedPipes { group, pipes })
     }
 
     /// Takes what was told so far; the first pipe that was opened after it had been read. Two that
     /// open it before it is read are not told from one.
     pub fn opened_again(&mut self) -> Option<usize> {
         let mut buffer = [MaybeUninit::<u8>::uninit(); 4096];
-        let mut events = self.told.events(&mut buffer);
+        let mut events = self.group.events(&mut buffer);
         while let Ok(event) = events.next() {
             let mut pipes = self.pipes.iter_mut();
             if let Some(pipe) = pipes.find(|pipe| pipe.watch == event.wd()) {
-                pipe.note(&self.told, event.events());
+                pipe.note(&self.group, event.events());
             }
         }
         self.pipes.iter().position(|pipe| pipe.was_opened_again)
@@ -57,16 +57,16 @@ impl OpenedPipes {
 impl AsFd for OpenedPipes {
     /// It can be read when there is something to take.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.told.as_fd()
+        self.group.as_fd()
     }
 }
 
 impl Pipe {
-    fn watch(told: &mut WatchGroup, end: BorrowedFd<'_>) -> io::Result<Pipe> {
+    fn watch(group: &mut WatchGroup, end: BorrowedFd<'_>) -> io::Result<Pipe> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let path = rustix::fs::open(path_of(end), flags, Mode::empty())?;
         let events = WatchFlags::OPEN | WatchFlags::ACCESS;
-        let watch = told.watch(path_of(path.as_fd()), events)?;
+        let watch = group.watch(path_of(path.as_fd()), events)?;
         Ok(Pipe {
             watch,
             path,
@@ -75,13 +75,13 @@ impl Pipe {
         })
     }
 
-    fn note(&mut self, told: &WatchGroup, event: ReadFlags) {
+    fn note(&mut self, group: &WatchGroup, event: ReadFlags) {
         if event.contains(ReadFlags::OPEN) {
             self.was_opened_again |= self.was_read;
         } else if event.contains(ReadFlags::ACCESS) && !self.was_read {
             self.was_read = true;
             // What is read from now on wakes nobody; if that fails, more is told than needed.
-            let _ = told.change(path_of(self.path.as_fd()), WatchFlags::OPEN);
+            let _ = group.change(path_of(self.path.as_fd()), WatchFlags::OPEN);
         }
     }
 }

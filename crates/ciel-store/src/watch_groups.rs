@@ -23,7 +23,7 @@ pub(crate) struct IdleGroups(Mutex<Vec<OwnedFd>>);
 #[derive(Debug)]
 pub(crate) struct WatchGroup {
     /// None only while it is dropped.
-    told: Option<OwnedFd>,
+    descriptor: Option<OwnedFd>,
     watches: Vec<i32>,
     idle: Arc<IdleGroups>,
 }
@@ -34,20 +34,20 @@ impl WatchGroup {
     /// # Errors
     /// The system has no more groups for this user.
     pub(crate) fn take(idle: &Arc<IdleGroups>) -> io::Result<WatchGroup> {
-        let told = idle.0.lock().expect("nobody panics with the groups").pop();
-        let told = match told {
-            Some(told) => told,
+        let descriptor = idle.0.lock().expect("nobody panics with the groups").pop();
+        let descriptor = match descriptor {
+            Some(descriptor) => descriptor,
             None => inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?,
         };
         Ok(WatchGroup {
-            told: Some(told),
+            descriptor: Some(descriptor),
             watches: Vec::new(),
             idle: idle.clone(),
         })
     }
 
-    fn told(&self) -> &OwnedFd {
-        self.told
+    fn descriptor(&self) -> &OwnedFd {
+        self.descriptor
             .as_ref()
             .expect("it is there until this is dropped")
     }
@@ -58,7 +58,7 @@ impl WatchGroup {
     /// # Errors
     /// The file is not there, or the system watches no more for this user.
     pub(crate) fn watch(&mut self, path: impl Arg, events: WatchFlags) -> io::Result<i32> {
-        let watch = inotify::add_watch(self.told(), path, events)?;
+        let watch = inotify::add_watch(self.descriptor(), path, events)?;
         if !self.watches.contains(&watch) {
             self.watches.push(watch);
         }
@@ -70,7 +70,7 @@ impl WatchGroup {
     /// # Errors
     /// The file is not there.
     pub(crate) fn change(&self, path: impl Arg, events: WatchFlags) -> io::Result<()> {
-        inotify::add_watch(self.told(), path, events)?;
+        inotify::add_watch(self.descriptor(), path, events)?;
         Ok(())
     }
 
@@ -79,14 +79,14 @@ impl WatchGroup {
         &'a self,
         buffer: &'a mut [MaybeUninit<u8>],
     ) -> Reader<'a, &'a OwnedFd> {
-        Reader::new(self.told(), buffer)
+        Reader::new(self.descriptor(), buffer)
     }
 
     /// Removes all watches, and takes what they have told. False if that cannot be.
     fn clear(&mut self) -> bool {
         for watch in std::mem::take(&mut self.watches) {
             // It is gone already if its file is.
-            let _ = inotify::remove_watch(self.told(), watch);
+            let _ = inotify::remove_watch(self.descriptor(), watch);
         }
         let mut buffer = [MaybeUninit::<u8>::uninit(); 4096];
         let mut events = self.events(&mut buffer);
@@ -102,7 +102,7 @@ impl WatchGroup {
 impl AsFd for WatchGroup {
     /// It can be read when something was told.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.told().as_fd()
+        self.descriptor().as_fd()
     }
 }
 
@@ -111,7 +111,7 @@ impl Drop for WatchGroup {
         let is_clear = self.clear();
         let mut idle = self.idle.0.lock().expect("nobody panics with the groups");
         let has_room = idle.len() < WATCH_GROUPS_IDLE_MAX;
-        idle.extend(self.told.take().filter(|_| is_clear && has_room));
+        idle.extend(self.descriptor.take().filter(|_| is_clear && has_room));
     }
 }
 

@@ -26,7 +26,8 @@ use crate::spawning::watched;
 
 /// The pipes of outputs that a command opens by path.
 pub(super) struct Misreading {
-    told: AsyncFd<OwnedFd>,
+    /// Can be read when one was opened or closed.
+    events: AsyncFd<OwnedFd>,
     closed: ClosedPipes,
     /// What the command calls the outputs, in the order of their pipes.
     outputs: Vec<(String, Arc<Source>)>,
@@ -47,7 +48,7 @@ impl Misreading {
         let pipes: Vec<PathBuf> = outputs.iter().map(|(_, it)| it.pipe.clone()).collect();
         let closed = scratch.watch_closed(&pipes).ok()?;
         Some(Misreading {
-            told: watched(closed.as_fd(), Interest::READABLE).ok()?,
+            events: watched(closed.as_fd(), Interest::READABLE).ok()?,
             closed,
             outputs,
             pipes,
@@ -59,11 +60,11 @@ impl Misreading {
     pub(super) async fn found(&self, process: u32, task: &Label) -> Box<Failure> {
         loop {
             tokio::select! {
-                told = self.is_told() => match told {
+                event = self.await_event() => match event {
                     Ok(()) => self.next.set(None),
                     Err(_) => return std::future::pending().await,
                 },
-                () = self.is_due() => {}
+                () = self.await_due() => {}
             }
             if let Some(failure) = self.found_by_now(task) {
                 return failure;
@@ -88,13 +89,14 @@ impl Misreading {
     }
 
     /// Waits until somebody has opened or closed one.
-    async fn is_told(&self) -> std::io::Result<()> {
+    async fn await_event(&self) -> std::io::Result<()> {
         // Before it is taken: what is told meanwhile is news.
-        self.told.readable().await?.clear_ready();
+        self.events.readable().await?.clear_ready();
         Ok(())
     }
 
-    async fn is_due(&self) {
+    /// Waits until it is time to look.
+    async fn await_due(&self) {
         match self.next.get() {
             Some((at, _)) => sleep_until(at).await,
             None => std::future::pending().await,

@@ -3,8 +3,7 @@
 //! Such an input is a pipe: who opens it again finds what was not read before, which is nothing if
 //! that was all. The same input is a file if it is whole when the command starts. So a command that
 //! opens one again restarts when it is whole, if its bytes are stored and it is not impure; else it
-//! fails. It does not
-//! know the inputs. Read next: `inlet`.
+//! fails. It does not know the inputs. Read next: `inlet`.
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,11 +23,12 @@ use crate::spawning::watched;
 pub(crate) struct Reopening(Option<Watch>);
 
 struct Watch {
-    told: AsyncFd<OwnedFd>,
+    /// Can be read when one was opened or read.
+    events: AsyncFd<OwnedFd>,
     pipes: RefCell<OpenedPipes>,
     /// In their order.
     inputs: Vec<Named>,
-    /// That the task is to restart was told.
+    /// The task is to restart, which was reported.
     restarts: Cell<bool>,
 }
 
@@ -62,7 +62,7 @@ impl Reopening {
         let begin = || {
             let pipes = scratch.watch_opened(ends.into_iter().map(AsFd::as_fd))?;
             std::io::Result::Ok(Watch {
-                told: watched(pipes.as_fd(), Interest::READABLE)?,
+                events: watched(pipes.as_fd(), Interest::READABLE)?,
                 pipes: RefCell::new(pipes),
                 inputs,
                 restarts: Cell::new(false),
@@ -78,10 +78,10 @@ impl Reopening {
             _ => return std::future::pending().await,
         };
         loop {
-            let Ok(mut ready) = watch.told.readable().await else {
+            let Ok(mut ready) = watch.events.readable().await else {
                 return std::future::pending().await;
             };
-            if let Some(misuse) = self.told(task) {
+            if let Some(misuse) = self.found_by_now(task) {
                 return misuse;
             }
             ready.clear_ready();
@@ -89,7 +89,7 @@ impl Reopening {
     }
 
     /// What comes of a task that has opened one after it was read; without waiting.
-    pub(crate) fn told(&self, task: &Label) -> Option<Misuse> {
+    pub(crate) fn found_by_now(&self, task: &Label) -> Option<Misuse> {
         let watch = self.0.as_ref()?;
         let again = watch.pipes.borrow_mut().opened_again()?;
         let input = &watch.inputs[again];

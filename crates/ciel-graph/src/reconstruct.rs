@@ -379,12 +379,12 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use ciel_model::{
-        AttemptNumber, Class, Descriptor, Digest, FileContent, Handle, Input, Purity,
+        ActionKey, AttemptNumber, Class, Descriptor, Digest, FileContent, Handle, Input, Purity,
     };
 
     use super::*;
     use crate::event::{Checkpoint, Continuation, Event, Policy, Step, Wait};
-    use crate::for_tests::{ROOT, finished, offered, root, tell};
+    use crate::for_tests::{ROOT, descriptor, finished, offered, root, tell};
 
     /// A spawn with one output, whose handle is the index.
     fn spawn(action: u64, descriptor: Descriptor) -> Step {
@@ -549,5 +549,32 @@ mod tests {
         let (mut graph, file) = parent_of_a_file(true);
         let actions = lose_engine_and(&mut graph, file);
         assert_eq!(failure(&actions), Some(FailureKind::ObjectLost));
+    }
+
+    /// The next run of it may receive another answer.
+    #[test]
+    fn file_of_a_task_that_asked_for_the_time_is_not_made_again() {
+        for asks in [false, true] {
+            let mut graph = root();
+            let stepped = |task, step| Event::TaskStepped {
+                task,
+                attempt: AttemptNumber(0),
+                step,
+            };
+            tell(&mut graph, stepped(ROOT, spawn(0, descriptor("child"))));
+            place(&mut graph, TaskKey(1), 0);
+            if asks {
+                let (kind, value) = ("time".into(), "7".into());
+                let at = ActionKey::action(0);
+                tell(
+                    &mut graph,
+                    stepped(TaskKey(1), Step::Input { at, kind, value }),
+                );
+            }
+            let file = Name::of_root(b"job").spawn(0).output(0);
+            finish(&mut graph, TaskKey(1), file, 7);
+            let actions = lose_engine_and(&mut graph, file);
+            assert_eq!(failure(&actions), asks.then_some(FailureKind::ObjectLost));
+        }
     }
 }

@@ -6,6 +6,7 @@ Most sentences of those pages are tested where their subject is; these had no te
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -397,3 +398,27 @@ def test_change_of_a_part_that_the_fingerprint_does_not_look_at_is_not_noticed()
     found = sorted(seen({n: n for n in range(1600)}, change, range(1600)))
     assert 2 <= len(found) <= 16, found
     assert found[0] == 0 and found[-1] == 1599 and not {*found} & {*range(16, 1584)}
+
+
+KILLED = """#!/bin/sh
+echo started >> starts
+test $(wc -l < starts) -gt {kills} || kill -9 $$
+exec {python} "$@"
+"""
+
+
+@pytest.mark.parametrize("kills", [3, 4])
+def test_worker_that_is_killed_while_it_starts_is_started_again_three_times(
+    kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """'A worker that is killed while it starts is started again, at most three times in a row; no
+    task is lost with it.'"""
+    python = jobs.write(tmp_path, KILLED.format(kills=kills, python=sys.executable), "python")
+    python.chmod(0o755)
+    monkeypatch.setenv("CIEL_PYTHON", str(python))
+    ended = run(tmp_path, "def main():\n    return 7\n", "-j1")
+    assert (tmp_path / "starts").read_text().count("started") == 4, ended.talk
+    if kills == 3:
+        assert ended.value == 7
+    else:
+        assert ended.status == 1, ended.talk

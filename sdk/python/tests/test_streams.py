@@ -131,6 +131,17 @@ def test_results_that_are_no_streams_can_be_iterated(session: ciel.Session) -> N
     assert session.submit(listed, session.submit(listed, [1, 2, 3]).stream()).result() == [1, 2, 3]
 
 
+def test_reading_is_iterated_once_and_the_next_one_has_everything(session: ciel.Session) -> None:
+    """'A reading is iterated once; each call of `stream()` returns a new one, from the
+    beginning.'"""
+    made = session.submit(squares, 3)
+    reading = made.stream()
+    assert next(reading) == 0
+    assert list(made.stream()) == [0, 1, 4]
+    assert list(reading) == [1, 4]
+    assert list(reading) == []
+
+
 def test_plain_call_and_serial_program_give_the_same() -> None:
     def main() -> tuple[object, ...]:
         made = squares.spawn(4)

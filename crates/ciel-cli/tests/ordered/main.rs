@@ -10,6 +10,7 @@ mod endings;
 mod limits;
 mod named;
 mod programs;
+mod streams;
 #[path = "../support/mod.rs"]
 mod support;
 

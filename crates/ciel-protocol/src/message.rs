@@ -28,6 +28,20 @@ impl wire::Reference {
     }
 }
 
+impl wire::Start {
+    /// Bytes of its message in Protocol Buffers, but for the tag.
+    pub fn bytes(&self) -> usize {
+        self.encoded_len()
+    }
+}
+
+impl wire::Observation {
+    /// As of a [reference](wire::Reference::bytes).
+    pub fn bytes(&self) -> usize {
+        self.encoded_len()
+    }
+}
+
 macro_rules! wire_message {
     ($message:ident, $module:ident, { $($kind:ident $name:literal),* $(,)? }) => {
         impl WireMessage for $message {

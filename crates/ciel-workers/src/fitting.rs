@@ -24,9 +24,9 @@ impl Room {
         self.0 == 0
     }
 
-    /// Puts a reference into the message.
-    pub(crate) fn take(&mut self, reference: &Reference) {
-        self.0 = self.0.saturating_sub(reference.bytes());
+    /// So many bytes are put into the message.
+    pub(crate) fn take(&mut self, bytes: usize) {
+        self.0 = self.0.saturating_sub(bytes);
     }
 }
 

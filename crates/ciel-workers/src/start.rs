@@ -5,9 +5,11 @@
 use bytes::Bytes;
 use ciel_engine::saved_state;
 use ciel_graph::{Assignment, Entry};
-use ciel_model::{Fact, Handle, Name, Resolution, limits};
+use ciel_model::{Fact, Handle, Name, Refused, Resolution, limits};
+use ciel_protocol::limits::MESSAGE_BYTES_MAX;
 use ciel_protocol::wire::{
-    EngineMessage, Recording, Reference, SavedContinuation, Start, engine_message, start,
+    EngineMessage, Observation, Recording, Reference, SavedContinuation, Start, engine_message,
+    start,
 };
 use ciel_protocol::{Decoder, EncodeError, Framing, encode};
 
@@ -77,7 +79,7 @@ fn message(host: &mut dyn Host, task: &mut WorkerTask, features: Features) -> Fa
     let assignment = &task.assignment;
     let (position, name) = (assignment.position, assignment.label.name);
     let name = (name != position).then(|| bytes_of(name));
-    Ok(Start {
+    let start = Start {
         definition: 0,
         payload: assignment.descriptor.payload.bytes(),
         inputs,
@@ -88,7 +90,25 @@ fn message(host: &mut dyn Host, task: &mut WorkerTask, features: Features) -> Fa
         scratch,
         continuation,
         ahead: None,
-    })
+    };
+    match &start.continuation {
+        Some(start::Continuation::Replay(_)) if start.bytes() > START_BYTES_MAX => {
+            Err(task.refuse(too_much_observed(start.bytes())))
+        }
+        _ => Ok(start),
+    }
+}
+
+/// Bytes of a start that fits into a message with its tag.
+const START_BYTES_MAX: usize = MESSAGE_BYTES_MAX - 64;
+
+/// Of a replay everything can be left out but what the task has observed.
+fn too_much_observed(bytes: usize) -> Refused {
+    let (bytes, most) = (bytes >> 20, MESSAGE_BYTES_MAX >> 20);
+    let message =
+        format!("what it has observed takes {bytes} MiB, and a replay receives {most} MiB at most");
+    let hint = "pass large inputs as values, or observe them in tasks of their own";
+    Refused::new(message).hint(hint)
 }
 
 fn bytes_of(name: Name) -> Bytes {
@@ -130,6 +150,8 @@ fn recording(
     room: &mut Room,
 ) -> Failed<Recording> {
     task.attempt.rewind(facts);
+    let observations = observations(facts);
+    room.take(observations.iter().map(Observation::bytes).sum());
     let known = recall(host, task.attempt.key());
     let mut references = Vec::with_capacity(known.len());
     for (handle, known) in known {
@@ -137,7 +159,7 @@ fn recording(
     }
     Ok(Recording {
         references,
-        observations: observations(facts),
+        observations,
         spawned: Vec::new(),
         until: 0,
     })

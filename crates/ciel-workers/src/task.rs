@@ -252,7 +252,7 @@ impl WorkerTask {
             true => self.reference(host, handle, known)?,
             false => self.in_file(host, handle, known)?,
         };
-        room.take(&reference);
+        room.take(reference.bytes());
         Ok(Some(reference))
     }
 

@@ -135,6 +135,22 @@ fn inputs_by_value_that_are_more_than_a_message_are_in_files() {
     assert!(in_files.len() >= 9 && in_files.all(|bytes| bytes.len() == BYTES));
 }
 
+/// Nothing that a task has observed can be left out of its replay. Of very much the failure said
+/// that the worker had broken the protocol, which the engine was about to do.
+#[test]
+fn replay_of_a_task_that_has_observed_more_than_a_message_fails_and_says_so() {
+    let mut world = World::running(hello());
+    for action in 0..3 {
+        let much = vec![b'x'; ANSWERS_BYTES_MAX];
+        world.send(1, observed_as(much, action));
+    }
+    world.give(0, Input::Closed);
+    let seen = world.look();
+    let failed =
+        "[failed: what it has observed takes 96 MiB, and a replay receives 64 MiB at most]";
+    assert!(seen.contains(failed), "{seen}");
+}
+
 /// What a worker says that runs tasks inside the ones that spawn them.
 fn running_children() -> Hello {
     let mut hello = hello();

@@ -233,9 +233,13 @@ pub fn question(request: u32, kind: &str, action: u64, references: &[u32]) -> Ki
 
 /// An input from the environment.
 pub fn observed(action: u64) -> Kind {
+    observed_as(b"7".to_vec(), action)
+}
+
+pub fn observed_as(value: Vec<u8>, action: u64) -> Kind {
     Kind::Observe(Observe {
         kind: "clock".to_string(),
-        value: Some(b"7".as_slice().into()),
+        value: Some(value.into()),
         action,
         ..Observe::default()
     })

@@ -3,7 +3,8 @@
 
 use std::io::Read;
 
-use ciel_cio::format::{FIRST_BLOCK_END, HEADER_BYTES};
+use ciel_cio::format::{FIRST_BLOCK_END, Found, HEADER_BYTES, ITEM_BYTES, record_at};
+use ciel_cio::limits::RECORD_ITEMS_MAX;
 use ciel_cio::{CioError, Data, Ending, Item, ROOT, Reader, Writer, recover};
 use proptest::prelude::*;
 
@@ -145,4 +146,55 @@ fn log_of_many_blocks_is_recovered_up_to_any_cut() {
     assert_eq!(found.extents.bytes(), flat.len() as u64);
     // Neighbours are one extent but where a block of the log lies between them.
     assert!(found.extents.len() < 6, "{} extents", found.extents.len());
+}
+
+/// A record of that kind with a checksum that is right; its items are all of zeros but for the
+/// length in the first one.
+fn record(kind: u8, flags: u8, items: usize, length: u32) -> Vec<u8> {
+    let count = u16::try_from(items).unwrap().to_le_bytes();
+    let segment = 7_u64.to_le_bytes();
+    let mut bytes = [&[0; 4], &[kind, flags][..], &count, &segment].concat();
+    let head = bytes.len();
+    bytes.resize(head + items * ITEM_BYTES, 0);
+    if items > 0 {
+        bytes[head + 8..head + 12].copy_from_slice(&length.to_le_bytes());
+    }
+    let checksum = crc32fast::hash(&bytes[4..]);
+    bytes[..4].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+/// "A record is intact if it ends inside the block, has a kind and flags of this table, at most 128
+/// items and the right checksum."
+#[test]
+fn record_is_intact_if_all_of_it_is_as_the_page_says() {
+    let (commit, link) = (1, 2);
+    let is_intact = |bytes: &[u8]| matches!(record_at(bytes, 0), Found::Record(..));
+    for bytes in [
+        record(commit, 0, 0, 0),
+        record(commit, 1, RECORD_ITEMS_MAX, 5),
+        record(link, 0, 1, 64),
+    ] {
+        assert!(is_intact(&bytes), "{bytes:?}");
+        assert!(!is_intact(&bytes[..bytes.len() - 1]));
+        let mut changed = bytes.clone();
+        changed[8] ^= 1;
+        assert!(!is_intact(&changed));
+    }
+    for (kind, flags, items) in [
+        (commit, 2, 1),
+        (commit, 3, 1),
+        (commit, 0, RECORD_ITEMS_MAX + 1),
+        (link, 1, 1),
+        (link, 0, 0),
+        (link, 0, 2),
+        (0, 0, 1),
+        (3, 0, 1),
+    ] {
+        let bytes = record(kind, flags, items, 64);
+        assert!(
+            !is_intact(&bytes),
+            "kind {kind}, flags {flags}, {items} items"
+        );
+    }
 }

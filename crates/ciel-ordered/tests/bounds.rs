@@ -155,7 +155,7 @@ fn held_output_beyond_the_bound_leaves_memory() {
                     stored += length;
                     stream.replace(spill.ticket, extent).unwrap();
                 }
-                // So the next walk over the strands is not for the next line.
+                // The next line needs no further search for pieces.
                 let held_max = match excess {
                     0 => HELD_BYTES_MAX,
                     _ => HELD_BYTES_AFTER_SPILL,

@@ -7,8 +7,10 @@ mod conversation;
 use std::sync::Arc;
 
 use ciel_coordinator::{Coordinator, FoldError, Record};
-use ciel_graph::{Action, Event};
-use ciel_model::{AttemptNumber, Class, Descriptor, Name, StrandKey, TaskKey};
+use ciel_graph::{Action, Entry, Event};
+use ciel_model::{
+    AttemptNumber, Class, Descriptor, Failure, FailureKind, Label, Name, StrandKey, TaskKey,
+};
 use ciel_ordered::Piece;
 use conversation::Conversation;
 
@@ -55,16 +57,8 @@ fn fold_from_a_snapshot_does_the_same_as_the_original_after_it() {
 #[test]
 fn output_that_a_snapshot_holds_can_be_released_before_the_record_behind_it() {
     // The run had released it when a rollback undid what was not released; the fold had not.
-    let (task, attempt) = (TaskKey(0), AttemptNumber(0));
-    let mut original = Conversation::begin();
-    original.tell(Event::RootSubmitted {
-        name: Name::of_root(b"undone"),
-        descriptor: Arc::new(
-            Descriptor::plain("sim", Class::Coordination, "root", Vec::new())
-                .with(|it| it.replayable = true),
-        ),
-    });
-    original.tell(Event::TaskPlaced { task, attempt });
+    let task = TaskKey(0);
+    let mut original = alone();
     let printed = || Piece::Bytes(b"begun\n".to_vec());
     let written = original.coordinator.write(StrandKey(0), 0, printed());
     written.unwrap();
@@ -104,6 +98,82 @@ fn restored_snapshot_gives_the_same_output_as_the_original() {
         errors,
         original.coordinator.errors_mut().take_ready(u64::MAX)
     );
+}
+
+#[test]
+fn no_snapshot_is_taken_while_standard_error_is_on_its_way_to_the_disk() {
+    let mut original = Conversation::begin();
+    original.open();
+    let piece = Piece::Bytes(vec![b'e'; 1 << 10]);
+    original.coordinator.write_error(StrandKey(0), 0, piece);
+    let spills = original.coordinator.errors_mut().spillable(1);
+    assert!(!spills.is_empty());
+    assert_eq!(original.coordinator.snapshot(), None);
+    for spill in spills {
+        original.coordinator.errors_mut().put_back(spill).unwrap();
+    }
+    assert!(original.coordinator.snapshot().is_some());
+}
+
+/// A root that runs, alone.
+fn alone() -> Conversation {
+    let mut alone = Conversation::begin();
+    alone.tell(Event::RootSubmitted {
+        name: Name::of_root(b"alone"),
+        descriptor: Arc::new(
+            Descriptor::plain("sim", Class::Coordination, "root", Vec::new())
+                .with(|it| it.replayable = true),
+        ),
+    });
+    let (task, attempt) = (TaskKey(0), AttemptNumber(0));
+    alone.tell(Event::TaskPlaced { task, attempt });
+    alone
+}
+
+#[test]
+fn strand_is_not_rolled_back_behind_what_it_has_written() {
+    let mut alone = alone();
+    assert_eq!(alone.coordinator.rollback_min(TaskKey(0)), Some(0));
+    let piece = Piece::Bytes(b"begun\n".to_vec());
+    alone.coordinator.write(StrandKey(0), 2, piece).unwrap();
+    assert_eq!(alone.coordinator.rollback_min(TaskKey(0)), Some(2));
+}
+
+/// Actions that ran in place leave no facts; only what was written behind them is known.
+#[test]
+fn replay_is_to_come_as_far_as_its_strand_had_written_to_either_stream() {
+    for is_error in [false, true] {
+        let mut alone = alone();
+        let piece = Piece::Bytes(b"begun\n".to_vec());
+        match is_error {
+            false => alone.coordinator.write(StrandKey(0), 5, piece).unwrap(),
+            true => alone.coordinator.write_error(StrandKey(0), 5, piece),
+        }
+        let (task, attempt) = (TaskKey(0), AttemptNumber(0));
+        let failure = Failure::new(FailureKind::WorkerLost, label(), "it died");
+        alone.tell(Event::TaskLost {
+            task,
+            attempt,
+            failure: Box::new(failure),
+        });
+        let attempt = AttemptNumber(1);
+        alone.tell(Event::TaskPlaced { task, attempt });
+        let replayed = alone.actions.iter().find_map(|action| match action {
+            Action::Begin(assignment) => match assignment.entry {
+                Entry::Replay { until, .. } => Some(until),
+                _ => None,
+            },
+            _ => None,
+        });
+        assert_eq!(replayed, Some(5), "standard error: {is_error}");
+    }
+}
+
+fn label() -> Label {
+    Label {
+        what: "root".into(),
+        name: Name(0),
+    }
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 #![allow(missing_docs)]
 
-use ciel_engine::link::{Body, Frame, FromSessions, Link, OtherIncarnation, Sessions, Timing};
+use ciel_engine::link::{
+    Body, Frame, FromSessions, Link, OtherIncarnation, Sessions, Timing, WINDOW,
+};
 use ciel_engine::message::{SiteKey, ToHome, ToSite};
 use ciel_model::TaskKey;
 use proptest::prelude::*;
@@ -63,6 +65,41 @@ fn messages_that_come_in_another_order_are_delivered_in_theirs() {
     assert_eq!(messages, [] as [u32; 0]);
     assert_eq!(far.receive(2, frames[0].clone(), &mut messages), Ok(()));
     assert_eq!(messages, [10, 20, 30]);
+}
+
+#[test]
+fn message_beyond_the_window_is_not_kept_and_must_be_sent_again() {
+    let mut far = link();
+    let mut messages = Vec::new();
+    let frame = |number: u64| Frame {
+        incarnation: 1,
+        acknowledged: 0,
+        body: Body::Message(number, number as u32),
+    };
+    let window = WINDOW as u64;
+    for number in [window + 1, u64::MAX].into_iter().chain(1..=window) {
+        assert_eq!(far.receive(1, frame(number), &mut messages), Ok(()));
+    }
+    assert_eq!(messages.len(), WINDOW);
+    assert_eq!(far.receive(2, frame(window + 1), &mut messages), Ok(()));
+    assert_eq!(messages.last(), Some(&(window as u32 + 1)));
+}
+
+#[test]
+fn acknowledgement_of_what_was_never_sent_is_ignored() {
+    let mut near = link();
+    let (mut frames, mut messages) = (Vec::new(), Vec::new());
+    near.send(0, 7, &mut frames);
+    for acknowledged in [2, u64::MAX] {
+        let beat = Frame {
+            incarnation: 1,
+            acknowledged,
+            body: Body::Beat,
+        };
+        assert_eq!(near.receive(1, beat, &mut messages), Ok(()));
+    }
+    near.tick(100, &mut frames);
+    assert_eq!(numbers(&frames), [1, 1]);
 }
 
 #[test]

@@ -30,10 +30,10 @@ struct Sites {
     spawned: u64,
 }
 
-/// What a site with one core says first.
-fn joined() -> ToHome {
+/// What a site with so many cores says first.
+fn joined(cores: u32) -> ToHome {
     let resources = Resources {
-        millicores: 1000,
+        millicores: 1000 * cores,
         ..Resources::default()
     };
     let capacity = Capacity {
@@ -52,7 +52,7 @@ impl Sites {
             spawned: 0,
         };
         for site in 0..3 {
-            assert_eq!(sites.hear(site, joined()), None);
+            assert_eq!(sites.hear(site, joined(1)), None);
         }
         let mut out = SegmentedQueue::default();
         let root = graph::Event::RootSubmitted {
@@ -99,15 +99,21 @@ impl Sites {
         inputs: &[Input],
         weights: [Option<u32>; N],
     ) -> (u64, u32) {
+        self.spawn_as(
+            Descriptor::plain("p", class, "t", b"t".as_slice()).with(|it| {
+                it.inputs = inputs.to_vec();
+                it.options = Arc::new(Options {
+                    weights: Weights::new(weights).into(),
+                    ..Options::default()
+                });
+            }),
+        )
+    }
+
+    /// The same of a whole call.
+    fn spawn_as(&mut self, descriptor: Descriptor) -> (u64, u32) {
         let action = self.spawned;
         self.spawned += 1;
-        let descriptor = Descriptor::plain("p", class, "t", b"t".as_slice()).with(|it| {
-            it.inputs = inputs.to_vec();
-            it.options = Arc::new(Options {
-                weights: Weights::new(weights).into(),
-                ..Options::default()
-            });
-        });
         let step = Step::Spawn {
             action,
             first: Handle(action as u32),
@@ -256,7 +262,7 @@ fn site_that_is_lost_has_nothing_any_more() {
     let mut out = SegmentedQueue::default();
     sites.home.lose_site(0, SiteKey(2), &mut out);
     sites.home.check_all();
-    sites.hear(2, joined());
+    sites.hear(2, joined(1));
     assert_eq!(sites.spawn_reader().1, 1);
 }
 
@@ -276,4 +282,19 @@ fn task_goes_to_the_idle_site_whose_worker_keeps_what_it_made_of_a_file() {
     let worker = WorkerKey(7);
     assert_eq!(sites.hear(1, ToHome::CachesLost { worker }), None);
     assert_eq!(sites.spawn_pooled().1, 2, "its worker is gone");
+}
+
+#[test]
+fn task_goes_to_a_site_that_is_large_enough_although_others_do_nothing() {
+    let mut sites = Sites::new();
+    sites.hear(3, joined(2));
+    let large = || {
+        let call = Descriptor::plain("p", Class::Process, "t", b"t".as_slice());
+        call.with(|it| Arc::make_mut(&mut it.options).resources.millicores = 2000)
+    };
+    for task in 1..=3 {
+        assert_eq!(sites.spawn_as(large()), (task, 3));
+    }
+    let (_, site) = sites.spawn(Class::Process, &[]);
+    assert_ne!(site, 3);
 }

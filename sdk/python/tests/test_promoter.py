@@ -123,6 +123,28 @@ def test_child_that_became_a_task_while_it_was_called_has_not_ended_in_place(
     assert promoter.withdraw(tag, 2), "it has not ended"
 
 
+def test_spawn_whose_call_has_begun_is_not_taken_back(wire: Wire, tmp_path: Path) -> None:
+    tag = tag_from(wire)
+    promoter, _ = _promoter(wire[0], tmp_path, BUSY, beat_s=60)
+    promoter.keep(tag, _fib(), b"", 0, 0, 0)
+    promoter.begin_call(tag, 0)
+    assert not promoter.withdraw(tag, 0)
+    assert promoter.end_call(True)
+
+
+def test_child_that_keeps_children_has_not_ended_in_place(wire: Wire, tmp_path: Path) -> None:
+    """Its own children would be lost."""
+    tag = tag_from(wire)
+    promoter, _ = _promoter(wire[0], tmp_path, BUSY, beat_s=60)
+    promoter.keep(tag, _fib(), b"", 0, 0, 0)
+    assert promoter.enter(tag, 0, 1, INSIDE)
+    promoter.keep(0, _fib(), b"", 1, 0, 0)
+    assert not promoter.leave(INSIDE)
+    assert promoter.enter(0, 0, 2, DEEPER)
+    assert promoter.leave(DEEPER)
+    assert promoter.leave(INSIDE)
+
+
 def _action(frame: bytes) -> int:
     """The action of a spawn whose last fields are action and handle, below 128 and not 0."""
     body = frame[frame.index(b"\x2a") :]

@@ -3,7 +3,7 @@
 use crate::house::{House, ROOT, attempt_of, pooled, spawn, worker};
 use ciel_engine::{Caller, Event, Pausing};
 use ciel_graph::{self as graph, Continuation, Wait};
-use ciel_model::{Options, StrandKey};
+use ciel_model::{Options, StrandKey, Streams};
 use ciel_node::AttemptKey;
 use std::sync::Arc;
 
@@ -185,4 +185,26 @@ fn task_beneath_the_root_that_awaits_few_children_goes_on_at_once() {
         "notify 1 in worker0"
     );
     assert_eq!(pausing(&house), (0, 0, 0));
+}
+
+/// Its children may read what it writes, and wait for it.
+#[test]
+fn strand_whose_output_is_a_stream_does_not_pause() {
+    for outputs in [vec![], vec![0]] {
+        let is_stream = !outputs.is_empty();
+        let streams = Streams {
+            outputs,
+            ..Streams::default()
+        };
+        let mut house = House::new(1);
+        house.engine.bound_children(1);
+        let writer = pooled(&[]).with(|it| it.streams = streams.into());
+        assert_eq!(house.spawn(writer), "start worker0");
+        assert_eq!(house.ready(0), "start 1 in worker0");
+        for action in 0..3 {
+            assert_eq!(house.step(attempt_of(1), spawn(action, pooled(&[]))), "");
+        }
+        yields(&mut house, attempt_of(1), worker(0, None));
+        assert_eq!(pausing(&house).0, usize::from(!is_stream));
+    }
 }

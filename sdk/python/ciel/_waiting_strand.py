@@ -182,8 +182,9 @@ class WaitingStrand(EngineStrand, TaskStrand):
 
     def _wait_one(self, future: Future[Any]) -> Known:
         known: Known | None = future._known
-        if known is None and self._told:
-            known = self._told.pop(future._handle, None)
+        if known is None and self._told and future._handle in self._told:
+            self._check_may_wait()  # nobody can tell what has ended
+            known = self._told.pop(future._handle)
         if known is None:
             resumed = self.block([future._handle], WAIT_ALL_AND_LATER, None)
             known = self._among(resumed, future._handle)

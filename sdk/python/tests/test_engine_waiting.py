@@ -419,3 +419,39 @@ def main():
 """,
     )
     assert ended.value == [200, 3]
+
+
+TOLD = """
+import asyncio
+import ciel
+
+@ciel.task(timeout=600)
+def given(n):
+    return n
+
+def main():
+    first, second = given.spawn(1), given.spawn(2)
+    third = given.spawn(second)
+    while not third.done():
+        pass
+    first.result()
+
+    async def asks():
+        return second.result()
+
+    try:
+        asyncio.run(asks())
+    except ciel.WaitError as error:
+        return [str(error), second.result()]
+"""
+
+
+def test_result_cannot_be_had_where_a_task_cannot_wait_although_it_has_come_with_another(
+    tmp_path: Path,
+) -> None:
+    """Inside an event loop `result()` gave the value if the task had ended when another one was
+    asked for, and raised if it had not.
+    """
+    message, value = jobs.run(tmp_path, TOLD).value
+    assert "cannot wait inside a running event loop" in message
+    assert value == 2

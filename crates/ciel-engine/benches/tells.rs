@@ -206,7 +206,11 @@ impl Job {
         let follows = None;
         self.tell(
             Event::TurnEnded { attempt, end },
-            Caller::Worker { worker, follows },
+            Caller::Worker {
+                worker,
+                follows,
+                is_last: true,
+            },
         );
         true
     }

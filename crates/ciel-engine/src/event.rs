@@ -135,6 +135,8 @@ pub enum Caller {
         worker: WorkerKey,
         /// The prefetched attempt that it has begun already, if its turn has ended so.
         follows: Option<AttemptKey>,
+        /// Whether nothing more of it has come: otherwise it may have begun all that it was sent.
+        is_last: bool,
     },
     /// A process whose turn has ended, and where another one has begun already.
     Process {

@@ -137,6 +137,16 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Whether the caller is that worker, continues by itself, and has sent more than this. It may
+    /// have used up its starts by now, and others that are sent ahead would be sent in vain: its
+    /// last message says what it needs.
+    fn has_sent_more(&self, worker: WorkerKey) -> bool {
+        matches!(
+            self.caller,
+            Caller::Worker { worker: own, follows: Some(_), is_last: false } if own == worker
+        )
+    }
+
     /// The caller receives a reply about its own attempt; others have been waiting for theirs.
     fn answer(&mut self, attempt: AttemptKey, reply: Reply) {
         match self.asks == Some(attempt) {

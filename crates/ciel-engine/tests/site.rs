@@ -133,6 +133,7 @@ impl Alone {
         let caller = Caller::Worker {
             worker: WorkerKey(worker),
             follows: follows.map(attempt_of),
+            is_last: true,
         };
         self.tell(Event::TurnEnded { attempt, end }, caller)
     }

@@ -62,6 +62,28 @@ fn worker_receives_no_more_starts_while_it_has_enough() {
     assert_eq!(house.exit(17, Some(18)), begin_ahead(18, 35..=50));
 }
 
+#[test]
+fn worker_that_has_sent_more_receives_starts_when_its_last_message_says_what_it_needs() {
+    // Where a worker ended its tasks faster than the engine heard of it, it was sent further starts
+    // when it had begun all others, and could not follow them: each start was sent twice.
+    let mut house = House::with_worker(1);
+    for _ in 0..100 {
+        assert_eq!(house.spawn(pooled(&[])), "");
+    }
+    assert_eq!(house.exit(1, None), begin_ahead(2, 3..=34));
+    for task in 2..=32 {
+        let next = format!("begin {}", task + 1);
+        assert_eq!(house.exit_with_more(task, task + 1), next);
+    }
+    assert_eq!(house.exit_with_more(33, 34), "begin 34");
+    assert_eq!(house.exit(34, None), begin_ahead(35, 36..=67));
+    for task in 35..=59 {
+        let next = format!("begin {}", task + 1);
+        assert_eq!(house.exit_with_more(task, task + 1), next);
+    }
+    assert_eq!(house.exit(60, Some(61)), begin_ahead(61, 68..=84));
+}
+
 fn begin_ahead(task: u64, ahead: RangeInclusive<u64>) -> String {
     let ahead: Vec<String> = ahead.map(|task| task.to_string()).collect();
     format!("begin {task} ahead {}", ahead.join(" "))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ciel_model::{
     ActionKey, AttemptNumber, Audit, Digest, Fact, FactAct, Failure, FailureKind, Frame, Handle,
-    Label, Micros, ObjectKey, TaskKey, Value,
+    Label, Micros, Name, ObjectKey, TaskKey, Value,
 };
 
 use crate::event::{Action, Output, StrandChange};
@@ -150,11 +150,21 @@ impl Graph {
             }
             Output::Value(value) => {
                 let value = self.adopt(key, value)?;
-                let name = self.tasks[&key].name.output(index as u64);
+                let name = self.name_of_output(key, index);
                 let origin = self.origin_of(key, index as u32, &value.content);
                 Ok(Some(self.objects.store(name, value, origin)))
             }
         }
+    }
+
+    /// The name of what a task gives as an output: that of the output itself, if somebody holds it
+    /// and it was created with the task; a successor has the outputs of the task before it.
+    fn name_of_output(&self, key: TaskKey, index: usize) -> Name {
+        let task = &self.tasks[&key];
+        let output = self.objects.get(task.outputs[index]);
+        let output = output.filter(|_| task.strand.tails == 0);
+        let name = output.map(|output| output.name);
+        name.unwrap_or_else(|| task.name.output(index as u64))
     }
 
     /// The state of an object that delegates to `object`.

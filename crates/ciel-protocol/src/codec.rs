@@ -48,9 +48,7 @@ pub fn encode_to<M: WireMessage>(
             check_length(length)?;
             bytes.reserve(LENGTH_BYTES + length);
             bytes.put_u32(u32::try_from(length).expect("the limit fits in four bytes"));
-            message
-                .encode(bytes)
-                .expect("the buffer has room for the encoded length");
+            message.encode_raw(bytes);
         }
         Framing::JsonLines => {
             let line = serde_json::to_vec(message).map_err(EncodeError::without_json)?;
@@ -146,6 +144,27 @@ impl<M: WireMessage> Decoder<M> {
             self.buffer = BytesMut::new();
         }
         taken
+    }
+
+    /// Whether [`Decoder::take`] would give a message, or an error, with the bytes that have come.
+    pub fn has_message(&self) -> bool {
+        let Some(first) = self.buffer.first() else {
+            return self.failed.is_some();
+        };
+        match (self.framing, first) {
+            (Some(Framing::JsonLines), _) | (None, b'{') => {
+                let end = self.buffer.iter().rposition(|byte| *byte == b'\n');
+                let lines = &self.buffer[..end.unwrap_or(0)];
+                self.buffer.len() > MESSAGE_BYTES_MAX || !lines.trim_ascii().is_empty()
+            }
+            (Some(Framing::LengthPrefixed) | None, _) => {
+                let prefix = self.buffer.first_chunk::<LENGTH_BYTES>();
+                let length = prefix.map(|prefix| u32::from_be_bytes(*prefix) as usize);
+                length.is_some_and(|length| {
+                    length > MESSAGE_BYTES_MAX || self.buffer.len() >= LENGTH_BYTES + length
+                })
+            }
+        }
     }
 
     /// To be asked when the connection has ended and [`Decoder::take`] gives no more.

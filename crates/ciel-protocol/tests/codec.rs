@@ -25,10 +25,15 @@ fn log(text: &str) -> WorkerMessage {
 
 fn take_all<M: WireMessage>(decoder: &mut Decoder<M>) -> Result<Vec<M>, DecodeError> {
     let mut messages = Vec::new();
-    while let Some(message) = decoder.take()? {
-        messages.push(message);
+    loop {
+        let is_announced = decoder.has_message();
+        let taken = decoder.take();
+        assert_eq!(is_announced, !matches!(taken, Ok(None)));
+        match taken? {
+            Some(message) => messages.push(message),
+            None => return Ok(messages),
+        }
     }
-    Ok(messages)
 }
 
 fn decode(bytes: &[u8]) -> Result<Vec<WorkerMessage>, DecodeError> {

@@ -245,6 +245,7 @@ impl World<'_> {
         let caller = Caller::Worker {
             worker,
             follows: None,
+            is_last: true,
         };
         match self.tell(
             graph::Event::TaskRecalled {

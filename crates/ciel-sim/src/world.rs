@@ -487,6 +487,7 @@ impl<'a> World<'a> {
             Slot::Worker(worker) => Caller::Worker {
                 worker,
                 follows: None,
+                is_last: true,
             },
         }
     }

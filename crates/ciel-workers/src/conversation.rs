@@ -57,6 +57,8 @@ pub struct Conversation {
     pub(crate) sample_at: Option<Micros>,
     /// It gets no new task, and ends after the last strand parked in it.
     used_up: bool,
+    /// Nothing of it has come after the message that is at hand.
+    is_last: bool,
 }
 
 impl Conversation {
@@ -79,6 +81,7 @@ impl Conversation {
             line: VecDeque::new(),
             sample_at: None,
             used_up: false,
+            is_last: true,
         }
     }
 
@@ -111,7 +114,10 @@ impl Conversation {
     ) {
         let mut io = Io { now, host, effects };
         let step = match input {
-            Input::Message(message) => self.on_message(&mut io, *message),
+            Input::Message { message, is_last } => {
+                self.is_last = is_last;
+                self.on_message(&mut io, *message)
+            }
             Input::Invalid(why) => Err(WorkerExitReason::Breach(why)),
             Input::Closed => Err(WorkerExitReason::Died),
             Input::Begin(begun) => self.begin_unless_stopped(&mut io, *begun),
@@ -408,6 +414,7 @@ impl Conversation {
             parked: self.parked.len(),
             used_up: self.used_up,
             next,
+            is_last: self.is_last,
         };
         turn.note_use(&kind);
         let (is_last, parks) = (turn::ends_turn(&kind), turn::parks(&kind));

@@ -11,7 +11,12 @@ use ciel_protocol::wire::{EngineMessage, WorkerMessage};
 #[derive(Clone, Debug)]
 pub enum Input {
     /// The worker sent a message.
-    Message(Box<WorkerMessage>),
+    Message {
+        /// What it sent.
+        message: Box<WorkerMessage>,
+        /// Whether nothing more of it has come.
+        is_last: bool,
+    },
     /// The worker sent bytes that are no message, for that reason; or a message to it cannot be
     /// encoded.
     Invalid(String),

@@ -57,6 +57,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) used_up: bool,
     /// The attempt with which the worker continues by itself.
     pub(crate) next: Option<AttemptKey>,
+    /// Nothing of the worker has come after the message that is performed.
+    pub(crate) is_last: bool,
 }
 
 impl Turn<'_> {
@@ -117,8 +119,12 @@ impl Turn<'_> {
         if self.used_up {
             self.host.tell(vec![Event::WorkerRetired { worker }]);
         }
-        let follows = self.next;
-        self.host.ask(event, Caller::Worker { worker, follows })
+        let caller = Caller::Worker {
+            worker,
+            follows: self.next,
+            is_last: self.is_last,
+        };
+        self.host.ask(event, caller)
     }
 }
 

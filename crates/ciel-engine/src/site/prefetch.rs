@@ -84,7 +84,7 @@ impl Site {
         let mut asked = false;
         while let Some((worker, begun)) = call.begun.get(call.looked) {
             call.looked += 1;
-            if self.may_prefetch(*worker, begun) {
+            if self.may_prefetch(*worker, begun) && !call.has_sent_more(*worker) {
                 let (worker, behind) = (*worker, attempt_of(&begun.assignment));
                 asked |= self.ask_behind(call, worker, behind);
             }

@@ -195,6 +195,18 @@ impl House {
         self.ask(Event::TurnEnded { attempt, end }, caller)
     }
 
+    /// The same, when more of that worker has come.
+    pub fn exit_with_more(&mut self, task: u64, next: u64) -> String {
+        let attempt = attempt_of(task);
+        let end = Some(finished(attempt));
+        let caller = Caller::Worker {
+            worker: WorkerKey(0),
+            follows: Some(self::attempt_of(next)),
+            is_last: false,
+        };
+        self.ask(Event::TurnEnded { attempt, end }, caller)
+    }
+
     /// What worker 0 ran is out of it, and nothing follows.
     pub fn leave(&mut self, task: u64) -> String {
         let event = Event::TurnEnded {
@@ -209,6 +221,7 @@ pub fn worker(key: u64, follows: Option<AttemptKey>) -> Caller {
     Caller::Worker {
         worker: WorkerKey(key),
         follows,
+        is_last: true,
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use bytes::BytesMut;
 use ciel_model::{Label, Name, limits};
 use ciel_node::WorkerKey;
+use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{EngineMessage, WorkerMessage};
 use ciel_protocol::{Decoder, EncodeError, Framing, encode_to};
 use ciel_spawner::{Exit, Output, Refusal, Report, Start, Status};
@@ -159,7 +160,7 @@ impl Connection {
     ) -> Input {
         loop {
             match self.decoder.take() {
-                Ok(Some(message)) => return Input::Message(Box::new(message)),
+                Ok(Some(message)) => return self.input(message),
                 Err(error) => return Input::Invalid(error.to_string()),
                 Ok(None) if self.closed => return Input::Closed,
                 Ok(None) => {}
@@ -178,6 +179,19 @@ impl Connection {
                     }
                 }
             }
+        }
+    }
+
+    /// A message of the worker as an input. One that continues by itself sends its ends together,
+    /// so what it has sent meanwhile is read before anything more is sent to it.
+    fn input(&mut self, message: WorkerMessage) -> Input {
+        let continues = matches!(&message.kind, Some(Kind::Exit(exit)) if exit.next != 0);
+        if continues && !self.decoder.has_message() && self.outgoing.len() < OUTGOING_BYTES_MAX {
+            self.socket.receive_at_hand(self.decoder.incoming());
+        }
+        Input::Message {
+            message: Box::new(message),
+            is_last: !self.decoder.has_message(),
         }
     }
 

@@ -88,6 +88,7 @@ impl<'a> Driver<'a> {
         let mut host = WorkerHost::new(self.workers, self.connection.pid);
         self.conversation
             .greet(self.pool, &mut host, &mut self.effects);
+        let (mut now, mut is_behind) = (engine.now(), false);
         loop {
             if let Some(reason) = self.perform() {
                 return reason;
@@ -99,7 +100,11 @@ impl<'a> Driver<'a> {
                 self.workers.streams.end(tag, is_well).await;
             }
             let mut host = WorkerHost::new(self.workers, self.connection.pid);
-            let now = engine.now();
+            // What has come together has come at one time.
+            if !is_behind {
+                now = engine.now();
+            }
+            is_behind = matches!(&input, Input::Message { is_last: false, .. });
             self.conversation
                 .handle(now, input, &mut host, &mut self.effects);
         }
@@ -170,7 +175,7 @@ impl<'a> Driver<'a> {
 /// The tag of the task that ends with that, and whether it ends well.
 fn ended(input: &Input) -> Option<(u32, bool)> {
     match input {
-        Input::Message(message) => match message.kind {
+        Input::Message { message, .. } => match message.kind {
             Some(Kind::Exit(_)) => Some((message.tag, true)),
             Some(Kind::Error(_)) => Some((message.tag, false)),
             _ => None,

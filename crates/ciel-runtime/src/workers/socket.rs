@@ -58,6 +58,11 @@ impl Socket {
         }
     }
 
+    /// Appends what has come, without a wait. The end and errors are left to who waits.
+    pub(super) fn receive_at_hand(&self, incoming: &mut BytesMut) {
+        let _ = receive_now(self.own.get_ref(), incoming);
+    }
+
     /// Sends as much as the worker takes now, and removes that. A worker that is gone takes
     /// everything, and its end is noticed elsewhere.
     ///

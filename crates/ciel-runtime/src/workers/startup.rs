@@ -235,7 +235,7 @@ async fn handshake(
     let deadline = Instant::now() + Duration::from_millis(limit_ms);
     let accepted = loop {
         match connection.next(commands, Some(deadline)).await {
-            Input::Message(message) => break accept(executor, *message),
+            Input::Message { message, .. } => break accept(executor, *message),
             Input::Invalid(error) => break Err(Unfit::invalid(&error)),
             Input::Ticked => break Err(Unfit::late(limit_ms)),
             Input::Closed => return Err(NoWorker::Ended),

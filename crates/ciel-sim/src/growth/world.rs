@@ -536,6 +536,7 @@ impl<'a> World<'a> {
         let caller = Caller::Worker {
             worker,
             follows: None,
+            is_last: true,
         };
         self.send(event, caller, self.costs.take_wait_ns);
     }
@@ -555,7 +556,11 @@ impl<'a> World<'a> {
         it.running = None;
         let follower = it.ahead.pop_front();
         let follows = follower.as_ref().map(attempt_of);
-        let caller = Caller::Worker { worker, follows };
+        let caller = Caller::Worker {
+            worker,
+            follows,
+            is_last: true,
+        };
         let event = Event::TurnEnded { attempt, end };
         self.send(event, caller, self.costs.take_end_ns);
         if let Some(ahead) = follower {

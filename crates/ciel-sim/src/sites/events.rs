@@ -318,7 +318,11 @@ impl Machine {
             self.followers.insert(attempt, (worker, ahead));
         }
         let end = Some(end);
-        let caller = Caller::Worker { worker, follows };
+        let caller = Caller::Worker {
+            worker,
+            follows,
+            is_last: true,
+        };
         let reply = self.ask(common, Event::TurnEnded { attempt, end }, caller);
         if reply != Reply::Nothing {
             self.take_reply(common, attempt, reply);

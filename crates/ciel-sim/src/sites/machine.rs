@@ -335,6 +335,7 @@ impl Machine {
             Slot::Worker(worker) => Caller::Worker {
                 worker,
                 follows: None,
+                is_last: true,
             },
         };
         let reply = self.ask(common, event, caller);

@@ -221,11 +221,11 @@ fn what_runs_inside_a_cancelled_task_that_has_parked_is_interrupted() {
     world
         .machines
         .submit(Event::Graph(cancelled()), Caller::Nobody);
-    let message = Box::new(WorkerMessage {
+    let sent = said(WorkerMessage {
         tag: 1,
         kind: Some(begun(spawn(0, 0, 5, &[]))),
     });
-    world.input(WorkerKey(0), Input::Message(message));
+    world.input(WorkerKey(0), sent);
     let seen = world.send(1, park(1, &[0]));
     assert_eq!(seen, "[left], drop 1, interrupt, start 2");
 }

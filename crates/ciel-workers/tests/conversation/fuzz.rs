@@ -199,7 +199,7 @@ fn decoded(messages: &[WorkerMessage], changes: &[(usize, u8)]) -> Vec<Input> {
     let mut inputs = Vec::new();
     loop {
         match decoder.take() {
-            Ok(Some(message)) => inputs.push(Input::Message(Box::new(message))),
+            Ok(Some(message)) => inputs.push(said(message)),
             Ok(None) => return inputs,
             Err(error) => {
                 inputs.push(Input::Invalid(error.to_string()));
@@ -214,7 +214,7 @@ proptest! {
     fn any_messages_harm_no_task_but_those_of_their_worker(
         messages in messages()
     ) {
-        survive(messages.into_iter().map(|message| Input::Message(Box::new(message))));
+        survive(messages.into_iter().map(said));
     }
 
     #[test]

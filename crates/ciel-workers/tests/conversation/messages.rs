@@ -5,7 +5,7 @@ use ciel_protocol::wire::worker_message::Kind;
 use ciel_protocol::wire::{
     BlockOn, Commit, Construct, Data, Define, Descriptor, Error, Exit, Failure, Input, Log,
     Observe, OpenConstruct, OpenOutput, OpenReference, OpenShared, Options, Output, Parked,
-    Publish, Replay, Saved, Spawn, StreamShared, TailSpawn, Wait, Write,
+    Publish, Replay, Saved, Spawn, StreamShared, TailSpawn, Wait, WorkerMessage, Write,
 };
 
 fn data(bytes: &'static [u8], references: &[u32]) -> Option<Data> {
@@ -282,4 +282,12 @@ pub fn look_on(request: u32, handle: u32) -> Kind {
         must_block: false,
         as_stream: true,
     })
+}
+
+/// A worker sends a message, and nothing more of it has come.
+pub fn said(message: WorkerMessage) -> ciel_workers::Input {
+    ciel_workers::Input::Message {
+        message: Box::new(message),
+        is_last: true,
+    }
 }

@@ -1,6 +1,7 @@
 //! Starts that a worker receives before their time.
 
-use ciel_protocol::wire::GiveBack;
+use ciel_protocol::wire::{GiveBack, WorkerMessage};
+use ciel_workers::Input;
 
 use super::messages::*;
 use super::world::{World, hello, task};
@@ -26,6 +27,22 @@ fn worker_continues_with_the_start_that_it_names() {
     let mut world = three_ahead();
     assert_eq!(world.send(2, exit(&[0], 3)), "[finished], start 6");
     assert_eq!(world.send(3, construct(0, 0, &[])), "[constructed]");
+}
+
+#[test]
+fn message_that_is_not_the_last_one_of_its_worker_brings_no_further_starts() {
+    let mut world = three_ahead();
+    let message = WorkerMessage {
+        tag: 2,
+        kind: Some(exit(&[0], 3)),
+    };
+    let sent = Input::Message {
+        message: Box::new(message),
+        is_last: false,
+    };
+    world.give(0, sent);
+    assert_eq!(world.look(), "[finished]");
+    assert_eq!(world.send(3, exit(&[0], 4)), "[finished], start 6");
 }
 
 #[test]

@@ -23,7 +23,7 @@ use ciel_workers::{
     SpawnCall, WorkerExitReason,
 };
 
-use super::words;
+use super::{messages::said, words};
 
 pub const ROOT: AttemptKey = attempt_of(0);
 
@@ -575,7 +575,7 @@ impl World {
     /// Another worker does.
     pub fn send_from(&mut self, worker: u64, tag: u32, kind: impl Into<Kind>) -> String {
         let kind = Some(kind.into());
-        self.give(worker, Input::Message(WorkerMessage { tag, kind }.into()));
+        self.give(worker, said(WorkerMessage { tag, kind }));
         self.look()
     }
 

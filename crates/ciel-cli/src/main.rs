@@ -61,8 +61,9 @@ static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 /// The option of the allocator for how long freed memory is kept; its binding names no constant.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
-/// Milliseconds after which freed memory goes back to the system.
-const PURGE_DELAY_MS: std::ffi::c_long = 10;
+/// Milliseconds after which freed memory goes back to the system: a run that grows again soon takes
+/// what it has.
+const PURGE_DELAY_MS: std::ffi::c_long = 100;
 
 /// The first argument with which the engine starts this program as its spawner.
 const SPAWNER: &str = "__spawner";

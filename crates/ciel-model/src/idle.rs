@@ -6,8 +6,9 @@
 //! it, and [`Claim`] notices that nothing happens any more. Beside the number is a bell, which the
 //! engine rings when cores become idle while workers listen. This module knows no memory.
 
-/// Bytes that engine and workers share: the number, then the two below, all in the machine's order.
-pub const SHARED_BYTES: usize = 16;
+/// Bytes that engine and workers share: the number, then those below, all in the machine's order.
+/// What is behind them in the file is in [`assist`](crate::assist).
+pub const SHARED_BYTES: usize = 24;
 
 /// Where the bell is in these: a number of 32 bits that changes when it rings.
 pub const BELL_AT: usize = 8;
@@ -15,6 +16,12 @@ pub const BELL_AT: usize = 8;
 /// Where the number of 32 bits is that says how many workers listen. One that was killed meanwhile
 /// is counted for ever: then the bell rings for nobody.
 pub const LISTENERS_AT: usize = 12;
+
+/// Where the engine's process is, as a number of 32 bits, and the one of its descriptor of a pipe:
+/// a byte in that wakes a worker which has nothing to do, since there are calls for it.
+pub const ENGINE_AT: usize = 16;
+/// See [`ENGINE_AT`].
+pub const PIPE_AT: usize = 20;
 
 /// Looks of a worker at numbers that do not change, after which it takes the claims for lost.
 const LOST_LOOKS: u32 = 8;

@@ -5,6 +5,7 @@
 //! [`descriptor::Descriptor`] and [`reference::Value`]; [`order::SerialOrder`] is what makes
 //! "earlier in the serial program" a comparison of two numbers.
 
+pub mod assist;
 pub mod audit;
 pub mod call;
 mod call_options;

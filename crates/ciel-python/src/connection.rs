@@ -571,7 +571,7 @@ impl Drop for Connection {
     }
 }
 
-fn os_error(error: Errno) -> PyErr {
+pub(crate) fn os_error(error: Errno) -> PyErr {
     let error = std::io::Error::from(error);
     PyOSError::new_err((error.raw_os_error(), error.to_string()))
 }

@@ -77,6 +77,11 @@ impl Incoming {
         self.ready.pop_front()
     }
 
+    /// Whether there is one.
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     /// Whether the next of these is the start of a task that was not begun before, and that was not
     /// given back.
     pub fn has_start(&self) -> bool {

@@ -11,6 +11,9 @@ use bytes::Bytes;
 /// Bytes of arguments that need no memory of their own, at most.
 const SHORT_BYTES_MAX: usize = 38;
 
+/// Where the header of the function is in a head: see `unpacked.rs`.
+const HEADER_AT: usize = 15;
+
 /// What precedes the arguments in the payloads of one function.
 pub struct Head(Box<[u8]>);
 
@@ -23,6 +26,11 @@ impl Head {
     /// Its bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    /// The header of the function in it.
+    pub fn header(&self) -> &[u8] {
+        self.0.get(HEADER_AT..).unwrap_or_default()
     }
 }
 

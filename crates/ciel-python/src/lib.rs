@@ -15,6 +15,7 @@
 //! with the engine a `RuntimeError`.
 
 mod arguments;
+mod assist;
 mod attached;
 mod caches;
 mod connection;
@@ -70,6 +71,8 @@ mod native {
 
     #[pymodule_export]
     use crate::arguments::{packed_arguments, packed_atom, packed_with_places};
+    #[pymodule_export]
+    use crate::assist::{Assistant, Work};
     #[pymodule_export]
     use crate::caches::tell_caches;
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! Watches for long tasks: the starts prefetched behind one are returned, so that another worker
-//! can run them.
+//! can run them. What computes calls of other workers for long is interrupted, once a message has
+//! come.
 //!
 //! A thread looks once in that time while tasks come, and sleeps while the worker rests; it needs
 //! no interpreter, so it looks whatever the task does. It knows neither Python nor tasks, only
@@ -10,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ciel_protocol::wire::{GiveBack, WorkerMessage};
+use rustix::process::Signal;
 
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
@@ -30,6 +32,8 @@ pub struct Watch {
     turns: AtomicU64,
     /// Whether anything was ever prefetched; if not there is no thread.
     is_used: AtomicBool,
+    /// Whether the turn is none of a task: the worker computes calls of others.
+    assists: AtomicBool,
     thread: Mutex<Thread>,
     woken: Condvar,
     /// A turn that takes longer than once or twice that is long.
@@ -61,6 +65,7 @@ impl Watch {
         Watch {
             turns: AtomicU64::new(0),
             is_used: AtomicBool::new(false),
+            assists: AtomicBool::new(false),
             thread: Mutex::new(Thread::NotStarted),
             woken: Condvar::new(),
             long_min,
@@ -82,10 +87,18 @@ impl Watch {
         if self.is_turn() {
             return;
         }
+        self.assists.store(false, Ordering::Relaxed);
         self.turns.fetch_add(1, Ordering::Relaxed);
         if self.is_used() {
             self.rouse(ends);
         }
+    }
+
+    /// The worker has no task, and computes calls of others: that is a turn, too.
+    pub fn begin_assisting(self: &Arc<Self>, ends: &Ends) {
+        self.assists.store(true, Ordering::Relaxed);
+        self.turns.fetch_add(1, Ordering::Relaxed);
+        self.rouse(ends);
     }
 
     /// That turn is over.
@@ -138,7 +151,10 @@ impl Watch {
             let is_turn = seen % 2 == 1;
             rests = if is_same && !is_turn { rests + 1 } else { 0 };
             if is_same && is_turn {
-                ends.give_back();
+                match self.assists.load(Ordering::Relaxed) {
+                    true => ends.interrupt(),
+                    false => ends.give_back(),
+                }
                 ends.socket.wait_for_bytes(LOOK_MAX);
             }
         }
@@ -162,6 +178,15 @@ impl Watch {
 }
 
 impl Ends {
+    /// Interrupts the thread of tasks if a message waits for it: see `on_interrupt` in
+    /// `sdk/python/ciel/_worker_process.py`.
+    fn interrupt(&self) {
+        if self.socket.is_readable() {
+            // Nothing is interrupted where there are no signals.
+            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::USR2);
+        }
+    }
+
     /// Returns all prefetched starts that have not begun. A thread that receives meanwhile runs no
     /// task.
     fn give_back(&self) {

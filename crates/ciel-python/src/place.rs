@@ -180,7 +180,10 @@ unsafe extern "C" fn early_task_from(
     _args: *mut *mut ffi::PyObject,
     _count: ffi::Py_ssize_t,
 ) -> *mut ffi::PyObject {
-    Python::attach(|py| given(py, Ok(early_task(py).map(|task| task.into_bound(py)))))
+    Python::attach(|py| {
+        let found = early_task(py);
+        given(py, found.map(|task| task.map(|task| task.into_bound(py))))
+    })
 }
 
 /// `oldest_aside()`; see `stack::oldest_aside`.

@@ -14,6 +14,7 @@ use ciel_protocol::wire::WorkerMessage;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::assist::{Assists, CALL_MIN};
 use crate::connection::Connection;
 use crate::definitions::Definition;
 use crate::durations::duration;
@@ -43,6 +44,8 @@ const STACK_BYTES: usize = 256 << 10;
 pub struct Promoter {
     connection: Py<Connection>,
     shared: Arc<Shared>,
+    /// What idle workers compute of what is kept.
+    pub assists: Assists,
 }
 
 struct Shared {
@@ -81,18 +84,24 @@ enum Thread {
 impl Promoter {
     /// Nothing is kept yet. `idle_path` is the file in which the engine says whether a core is
     /// idle; without it children become tasks at every heartbeat. `beat_s` is in seconds; a strand
-    /// keeps `kept_max` children at most.
+    /// keeps `kept_max` children at most; idle workers compute some of them that take `call_min_s`
+    /// seconds each.
     ///
     /// Raises OSError if the file cannot be mapped, ValueError for a time that is negative or not
     /// finite.
     #[new]
-    #[pyo3(signature = (connection, idle_path = None, *, beat_s = BEAT_S, kept_max = KEPT_MAX))]
+    #[pyo3(signature = (
+        connection, idle_path = None, *, beat_s = BEAT_S, kept_max = KEPT_MAX,
+        call_min_s = CALL_MIN.as_secs_f64()
+    ))]
     fn new(
         connection: Bound<'_, Connection>,
         idle_path: Option<PathBuf>,
         beat_s: f64,
         kept_max: usize,
+        call_min_s: f64,
     ) -> PyResult<Promoter> {
+        let assists = Assists::new(idle_path.as_deref(), duration(call_min_s)?);
         let idle_cores = idle_path
             .map(|path| MappedIdleCores::open(&path))
             .transpose()?;
@@ -113,6 +122,7 @@ impl Promoter {
         Ok(Promoter {
             connection: connection.unbind(),
             shared: Arc::new(shared),
+            assists,
         })
     }
 
@@ -218,6 +228,12 @@ impl Promoter {
         self.shared.beats.load(Ordering::Relaxed)
     }
 
+    /// Calls of this worker's strands that other workers have computed.
+    #[getter]
+    fn assisted(&self) -> u64 {
+        self.assists.computed()
+    }
+
     /// Whether a core is idle that could take what is kept; where the engine does not say that,
     /// there may always be one.
     fn has_idle_core(&self) -> bool {
@@ -245,6 +261,12 @@ impl Promoter {
     /// The connection that it sends to.
     pub fn connection(&self) -> &Py<Connection> {
         &self.connection
+    }
+
+    /// Idle cores, as far as the engine says that.
+    pub fn idle_count(&self) -> usize {
+        let idle_cores = self.shared.idle_cores.as_ref();
+        idle_cores.map_or(0, |cores| cores.now().count() as usize)
     }
 
     /// Whether this is a forked child, in which nothing is kept.

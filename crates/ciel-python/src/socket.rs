@@ -4,7 +4,7 @@
 //! `incoming.rs` for them.
 
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -115,9 +115,21 @@ impl Socket {
         let _ = poll(&mut [PollFd::new(&*self.fd, PollFlags::IN)], limit.as_ref());
     }
 
+    /// Whether there is something to receive, or the end.
+    pub fn is_readable(&self) -> bool {
+        let now = Timespec::default();
+        poll(&mut [PollFd::new(&*self.fd, PollFlags::IN)], Some(&now)).is_ok_and(|count| count > 0)
+    }
+
     /// Waits until the descriptor is ready for that, or a signal comes.
     fn wait_for(&self, events: PollFlags) -> rustix::io::Result<()> {
         poll(&mut [PollFd::new(&*self.fd, events)], None).map(|_| ())
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 

@@ -1,19 +1,22 @@
 //! The number of idle cores that the engine shares with its workers.
 //!
 //! It lies in a file in memory, so a full disk does not matter, and it orders nothing else in
-//! memory. Beside it is the bell of workers that keep children for an idle core. What the bits say
-//! is in [`IdleCores`]. Read next: `memory`.
+//! memory. Beside it is the bell of workers that keep children for an idle core, and behind it
+//! memory in which workers compute calls of one another. What the bits say is in [`IdleCores`], the
+//! rest in [`ciel_model::assist`]. Read next: `memory`.
 
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use ciel_model::IdleCores;
-use ciel_model::idle::{BELL_AT, LISTENERS_AT, SHARED_BYTES};
+use ciel_model::assist::FILE_BYTES;
+use ciel_model::idle::{BELL_AT, ENGINE_AT, LISTENERS_AT, PIPE_AT, SHARED_BYTES};
 use memmap2::MmapRaw;
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::futex;
 
 use crate::error::StoreError;
@@ -23,6 +26,8 @@ use crate::error::StoreError;
 pub struct SharedIdleCores {
     file: File,
     map: MmapRaw,
+    /// Both ends of the pipe, which workers open.
+    _pipe: (OwnedFd, OwnedFd),
 }
 
 impl SharedIdleCores {
@@ -34,11 +39,16 @@ impl SharedIdleCores {
         let made = || {
             let mut file = File::from(memfd_create("idle-cores", MemfdFlags::CLOEXEC)?);
             // Its page is there before it is mapped.
+            let pipe = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
             let mut bytes = [0; SHARED_BYTES];
             bytes[..BELL_AT].copy_from_slice(&IdleCores::of(cores).to_bits().to_ne_bytes());
+            bytes[ENGINE_AT..PIPE_AT].copy_from_slice(&std::process::id().to_ne_bytes());
+            bytes[PIPE_AT..].copy_from_slice(&pipe.0.as_raw_fd().to_ne_bytes());
             file.write_all(&bytes)?;
+            file.set_len(FILE_BYTES as u64)?;
             let map = MmapRaw::map_raw(&file)?;
-            Ok(SharedIdleCores { file, map })
+            let _pipe = pipe;
+            Ok(SharedIdleCores { file, map, _pipe })
         };
         let path = PathBuf::from("/proc/self/fd");
         made().map_err(|error| StoreError::of_system("share a number in", &path, error))
@@ -94,7 +104,7 @@ mod tests {
         let shared = SharedIdleCores::new(4).unwrap();
         let read = || {
             let bytes = std::fs::read(shared.path()).unwrap();
-            assert_eq!(bytes.len(), SHARED_BYTES);
+            assert_eq!(bytes.len(), FILE_BYTES);
             let bits = u64::from_ne_bytes(bytes[..BELL_AT].try_into().unwrap());
             IdleCores::from_bits(bits).count()
         };

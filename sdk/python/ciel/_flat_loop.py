@@ -102,11 +102,11 @@ class FlatLoop:
         return future is not None
 
     def _run(self) -> bool:
-        """Runs calls ahead; whether there were any."""
+        """Runs calls ahead; whether there were any, or the value that is due is known by now."""
         ahead, function = self._ahead, self._function
         given = begin_ahead(ahead)
         if given is END:
-            return False
+            return ahead.is_known
         try:
             if self._is_single:  # such a call does not recurse in C
                 while given is not END:

@@ -703,13 +703,19 @@ class Promoter:
         *,
         beat_s: float = ...,
         kept_max: int = ...,
+        call_min_s: float = ...,
     ) -> Promoter:
         """Nothing is kept yet. The engine says in the file at `idle_path` if a core is idle.
 
         Without one there may always be one. The thread looks every `beat_s` seconds; a strand keeps
-        `kept_max` children at most. Raises OSError if the file cannot be mapped, ValueError for a time
-        that is negative or not finite.
+        `kept_max` children at most; idle workers compute some of them that take `call_min_s` seconds
+        each. Raises OSError if the file cannot be mapped, ValueError for a time that is negative or
+        not finite.
         """
+
+    @property
+    def assisted(self) -> int:
+        """Calls of this worker's strands that other workers have computed."""
 
     def keep(
         self,
@@ -1008,6 +1014,39 @@ def end(value: Any) -> Callable[..., Any] | None:
     """Ends the innermost strand in place: the switch to the one below; `None` if that cannot be."""
 
 @final
+class Assistant:
+    """What a worker that has nothing to do waits with."""
+
+    def __new__(cls, connection: Connection, idle_path: str) -> Assistant:
+        """For the worker with that connection; `idle_path` is the file of the idle cores.
+
+        Raises OSError if that cannot be mapped.
+        """
+
+    def wait(
+        self, functions: dict[bytes, Callable[..., Any]]
+    ) -> tuple[Callable[..., Any], Work] | None:
+        """Waits for a range of calls of one of the functions, which are by their headers.
+
+        The function and the range; `None` if there is something to receive.
+        """
+
+@final
+class Work:
+    """A range of calls that this worker computes for another one."""
+
+    def begin(self) -> list[tuple[Any, ...]] | None:
+        """The arguments of the calls of the next step; `None` if there is none."""
+
+    def end(self, values: list[Any]) -> None:
+        """The calls of the step have given these values."""
+
+    def close(self, is_interrupted: bool = False) -> None:
+        """No further step follows; one that has begun, and has not ended, was not as usual, unless
+        it was interrupted.
+        """
+
+@final
 class Ahead:
     """The calls of one function that one loop has spawned ahead, in the order of their values.
 
@@ -1038,6 +1077,10 @@ class Ahead:
     @property
     def waits(self) -> bool:
         """Whether the value that is due is that of a task."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the value that is due is known."""
 
     def add(self, future: Any) -> None:
         """Adds a call that Python has spawned."""

@@ -9,13 +9,15 @@ This module knows neither how a strand waits nor what it sends. Read next: `_wor
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from greenlet import getcurrent
 
+from ciel._assist import Assisting
 from ciel._audit import LATE
 from ciel._lasting import READ
-from ciel._native import begin_task, end_task
+from ciel._native import Assistant, begin_task, end_task
 from ciel._once import MADE
 from ciel._questions import ASKED
 from ciel._raised import Raised
@@ -50,18 +52,27 @@ class NativeTasks:
         scheduler: Scheduler,
         stack: Stack,
         functions: dict[bytes, Callable[..., Any]],
+        idle_path: str,
     ) -> None:
-        """`functions` has the functions that were imported, by their headers in payloads."""
+        """`functions` has the functions that were imported, by their headers in payloads;
+        `idle_path` is the file of the idle cores.
+        """
         self._process = process
         self._scheduler = scheduler
         self._stack = stack
+        self.assisting: Assisting | None = None
+        with suppress(OSError):
+            self.assisting = Assisting(Assistant(process.connection, idle_path), functions)
         stack.take_tasks(process.stand_task, functions, ASKED, [LATE, READ, MADE])
 
     def run_ready(self) -> bool:
         """Waits for a message, and runs tasks if it begins one natively; whether it may have."""
         if self._scheduler.contexts.imported is not None:
             return False
-        self._process.connection.await_message()
+        connection, assisting = self._process.connection, self.assisting
+        while assisting is not None and assisting.run() and not connection.poll():
+            pass
+        connection.await_message()
         if not self._stack.may_begin():
             return False
         self._scheduler.run_started(self._run)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from greenlet import getcurrent, greenlet
 
-from ciel import _audit, _early, _native, _once, _streams, _task_files
+from ciel import _assist, _audit, _early, _native, _once, _streams, _task_files
 from ciel._code import adopt, identity_of, resolve
 from ciel._errors import Cancelled, WaitError
 from ciel._freeze import thaw
@@ -188,7 +188,7 @@ class WorkerProcess:
             sees_places(),
         )  # fmt: skip
         if self._strand is WorkerStrand:
-            self._starts = NativeTasks(self, scheduler, self.stack, self._functions)
+            self._starts = NativeTasks(self, scheduler, self.stack, self._functions, idle_path)
         Task.spawn = _native.Function.spawn  # type: ignore[method-assign]
 
     def inside(self, parent: KeepingStrand, child: Kept) -> InsideStrand:
@@ -360,6 +360,7 @@ class WorkerProcess:
             sink = _streams.STDERR
         strand = self._writing()
         if strand is None:
+            _assist.note_unusual()
             return
         if sink:
             strand.errors.append(data)
@@ -498,10 +499,8 @@ class WorkerProcess:
             return
         self.used_up = True
         strand.ended = True
-        names = ", ".join(left)
-        self.connection.log(
-            strand.tag, LOG_WARNING, f"threads of {strand.label} outlive it: {names}"
-        )
+        text = f"threads of {strand.label} outlive it: {', '.join(left)}"
+        self.connection.log(strand.tag, LOG_WARNING, text)
 
     def on_forked(self) -> None:
         """In a forked child: the connection belongs to the parent."""
@@ -533,6 +532,7 @@ class WorkerProcess:
 
     def on_interrupt(self, number: int, frame: Any) -> None:
         """The signal beside `cancel`: raises Cancelled in the strand that has its turn."""
+        _assist.interrupt()
         self._was_interrupted = True
         if not self._is_receiving:
             self._heed()

@@ -28,6 +28,13 @@ def stop_hearts(folder: Path, monkeypatch: pytest.MonkeyPatch, kept_max: int = 1
     _customize(folder, monkeypatch, f"beat_s=1e6, kept_max={kept_max}")
 
 
+def give_all(folder: Path, monkeypatch: pytest.MonkeyPatch, kept_max: int) -> None:
+    """Strands of workers that start from now on keep at most `kept_max` children, and idle workers
+    compute some of these however short they are.
+    """
+    _customize(folder, monkeypatch, f"call_min_s=0, kept_max={kept_max}")
+
+
 def keep_few(folder: Path, monkeypatch: pytest.MonkeyPatch, kept_max: int) -> None:
     """Strands of workers that start from now on keep few children, at most `kept_max`."""
     _customize(folder, monkeypatch, f"kept_max={kept_max}")

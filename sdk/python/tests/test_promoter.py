@@ -18,8 +18,8 @@ from test_native import POSITION, Wire, heard, read_frame, tag_from, vector, wir
 
 __all__ = ["wire"]
 
-SHARED = struct.Struct("=QII")
-"""The number of idle cores, the bell, the count of those who listen."""
+SHARED = struct.Struct("=QII 8x")
+"""The number of idle cores, the bell, the count of those who listen; what wakes idle workers."""
 
 def _cores(idle: int, cores: int) -> bytes:
     """The file of the engine: so many idle cores that nobody has claimed, of so many."""

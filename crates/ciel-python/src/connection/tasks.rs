@@ -71,6 +71,28 @@ impl Connection {
         self.watch.begin_turn(&self.ends);
     }
 
+    /// Whether a message has come that nobody has taken. A thread that receives meanwhile has it.
+    pub(crate) fn has_come(&self) -> bool {
+        self.has_ready() || self.ends.socket.is_readable()
+    }
+
+    /// Whether a message was completed that nobody has taken.
+    pub(crate) fn has_ready(&self) -> bool {
+        let incoming = self.ends.incoming.try_lock();
+        incoming.map_or(true, |incoming| incoming.has_ready())
+    }
+
+    /// This worker, which has no task, computes calls of others from now on: not for long once a
+    /// message has come.
+    pub(crate) fn begin_assisting(&self) {
+        self.watch.begin_assisting(&self.ends);
+    }
+
+    /// It does not any more.
+    pub(crate) fn end_assisting(&self) {
+        self.watch.end_turn();
+    }
+
     /// Counts a spawn that was sent; how many were since a task last got its turn.
     pub(crate) fn count_spawn(&self) -> u32 {
         let before = self.spawns.fetch_add(1, Ordering::Relaxed);

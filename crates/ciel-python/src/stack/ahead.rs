@@ -12,8 +12,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::calls::{Ahead, Calls, Entry, Run, State};
+use super::given::Share;
 use super::spawning::Spawner;
-use super::{Stack, here};
+use super::{Here, Stack, here};
 use crate::arguments;
 use crate::function::{Function, Known};
 use crate::future_state::Owner;
@@ -32,15 +33,47 @@ pub(crate) fn begin_ahead<'py>(
     place: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = ahead.py();
-    let mut ahead = ahead.get().0.borrow_mut(py);
     let begins = match here(py) {
-        Some(stack) => ahead.begin(&stack.borrow(), py, place)?,
-        None => false,
+        Some(stack) if may_begin(ahead, &stack, place)? => {
+            let share = Share::of(ahead, &stack);
+            if let Some(share) = &share {
+                share.look(py)?;
+            }
+            let is_known = ahead.get().0.borrow(py).is_known();
+            !is_known && begin(ahead, &stack, share.as_ref())?
+        }
+        _ => {
+            ahead.get().0.borrow_mut(py).keep_given();
+            false
+        }
     };
+    let ahead = ahead.get().0.borrow(py);
     match begins {
         true => ahead.given(py),
         false => Ok(ahead.end.bind(py).clone()),
     }
+}
+
+fn may_begin(ahead: &Bound<'_, Ahead>, stack: &Here<'_>, place: usize) -> PyResult<bool> {
+    let py = ahead.py();
+    let (ahead, stack) = (ahead.get().0.borrow(py), stack.borrow());
+    let may_run = ahead.runs && stack.owns(py, &ahead.owner) && stack.innermost(py).is_some();
+    Ok(may_run && stack.may_call_ahead(py, place)?)
+}
+
+/// Begins the calls that may run, and gives others away; those are the strand's again if there are
+/// no more. False if there are none.
+fn begin(
+    ahead: &Bound<'_, Ahead>,
+    stack: &Here<'_>,
+    share: Option<&Share<'_, '_>>,
+) -> PyResult<bool> {
+    let py = ahead.py();
+    if let Some(share) = share {
+        share.give(py)?;
+    }
+    let begins = || ahead.get().0.borrow_mut(py).begin(&stack.borrow(), py);
+    Ok(begins() || (ahead.get().0.borrow_mut(py).withdraw() && begins()))
 }
 
 /// The call that runs ahead has returned `value`: gives the arguments of the next one, as
@@ -170,15 +203,11 @@ impl Calls {
     }
 
     /// Begins the calls that may run ahead; false if there are none.
-    fn begin(&mut self, stack: &Stack, py: Python<'_>, place: usize) -> PyResult<bool> {
-        let may_run = self.runs && stack.owns(py, &self.owner);
-        if !may_run || !stack.may_call_ahead(py, place)? {
-            return Ok(false);
-        }
+    fn begin(&mut self, stack: &Stack, py: Python<'_>) -> bool {
         let is_kept = |entry: &Entry| matches!(entry.state, State::Kept(_));
         let first = self.entries.iter().position(is_kept);
         let (Some(first), Some((_, tag, _, _))) = (first, stack.innermost(py)) else {
-            return Ok(false);
+            return false;
         };
         let kept = self.entries.range(first..).take_while(|one| is_kept(one));
         let handles: Vec<u32> = kept.map(|entry| entry.handle).collect();
@@ -192,7 +221,7 @@ impl Calls {
             promoter: stack.promoter.clone_ref(py),
         });
         promoter.begin_ahead(tag, handles);
-        Ok(true)
+        true
     }
 
     /// The arguments of the call that runs: the only one, or a tuple of them.
@@ -228,7 +257,9 @@ impl Calls {
         let Some(run) = self.run.take() else {
             return;
         };
-        self.runs &= run.began.elapsed() < self.short * run.ended.max(1) as u32;
+        let each = run.began.elapsed() / run.ended.max(1) as u32;
+        self.runs &= each < self.short;
+        self.each = Some(each);
         // Of one that is a task by now the engine has a result, too. It must not hear that nobody
         // asks for it: a replay does, in which no call runs ahead.
         run.promoter.get().end_ahead(run.ended);

@@ -13,6 +13,7 @@ use pyo3::types::{PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
 use super::here;
+use crate::assist::Range;
 use crate::attached::Attached;
 use crate::durations::duration;
 use crate::function::Function;
@@ -51,6 +52,12 @@ pub struct Calls {
     pub short: Duration,
     /// Those that run now.
     pub run: Option<Run>,
+    /// Ranges that others compute, the oldest first.
+    pub given: VecDeque<GivenCalls>,
+    /// Whether others may compute some.
+    pub gives: bool,
+    /// Time that each of the last ones took here, once that is known.
+    pub each: Option<Duration>,
     /// What tells that no call is to run ahead.
     pub end: Py<PyAny>,
 }
@@ -69,6 +76,8 @@ pub struct Entry {
 pub enum State {
     /// Its task may be kept; its arguments.
     Kept(Py<PyTuple>),
+    /// As `Kept`, and another worker may compute it.
+    Given(Py<PyTuple>),
     /// It has ended, with that value.
     Value(Py<PyAny>),
     /// It is Python's; the future of its result.
@@ -89,6 +98,14 @@ pub struct Run {
     pub began: Instant,
     /// Who else may see to them.
     pub promoter: Py<Promoter>,
+}
+
+/// Calls that another worker computes.
+pub struct GivenCalls {
+    /// All of them.
+    pub range: Range,
+    /// The handle of the first one whose value has not come.
+    pub first: u32,
 }
 
 #[pymethods]
@@ -121,6 +138,9 @@ impl Ahead {
             runs: false,
             fits: true,
             run: None,
+            given: VecDeque::new(),
+            gives: true,
+            each: None,
             short: duration(short_s)?,
         })))
     }
@@ -135,6 +155,12 @@ impl Ahead {
     #[getter]
     fn runs(&self, py: Python<'_>) -> bool {
         self.0.borrow(py).runs
+    }
+
+    /// Whether the value that is due is known.
+    #[getter]
+    fn is_known(&self, py: Python<'_>) -> bool {
+        self.0.borrow(py).is_known()
     }
 
     #[setter]
@@ -204,7 +230,14 @@ impl Ahead {
             let mut calls = self.0.borrow_mut(py);
             let owner = std::mem::replace(&mut calls.owner, Owner::Gone);
             let entries = std::mem::take(&mut calls.entries);
-            (entries, owner, calls.items.take(), calls.failure.take())
+            let given = std::mem::take(&mut calls.given);
+            (
+                entries,
+                owner,
+                given,
+                calls.items.take(),
+                calls.failure.take(),
+            )
         };
         drop(held);
     }
@@ -223,7 +256,7 @@ impl Calls {
         }
         for entry in &self.entries {
             match &entry.state {
-                State::Kept(args) => visit.call(args)?,
+                State::Kept(args) | State::Given(args) => visit.call(args)?,
                 State::Value(value) | State::Future(value) => visit.call(value)?,
             }
         }
@@ -243,6 +276,12 @@ impl Calls {
         self.entries.len() < self.window && self.items.is_none()
     }
 
+    /// Whether the value that is due is known.
+    pub fn is_known(&self) -> bool {
+        let due = self.entries.front().map(|entry| &entry.state);
+        matches!(due, Some(State::Value(_)))
+    }
+
     /// No further calls are spawned: all values are due.
     pub fn close(&mut self) {
         self.window = 0;
@@ -256,7 +295,7 @@ impl Calls {
         let is_value = |entry: &mut Entry| matches!(entry.state, State::Value(_));
         match self.entries.pop_front_if(is_value)?.state {
             State::Value(value) => Some(value),
-            State::Kept(_) | State::Future(_) => None,
+            State::Kept(_) | State::Given(_) | State::Future(_) => None,
         }
     }
 
@@ -268,7 +307,7 @@ impl Calls {
         let state = match entry.state {
             State::Future(future) => return Ok(future),
             State::Value(value) => Known::Ended(value),
-            State::Kept(args) => Known::Plain(Call {
+            State::Kept(args) | State::Given(args) => Known::Plain(Call {
                 function: self.task.clone_ref(py),
                 args,
                 named: None,
@@ -304,7 +343,7 @@ impl Entry {
     /// The handle of a call whose task may be kept, or is one.
     fn kept_handle(&self, py: Python<'_>) -> Option<u32> {
         match &self.state {
-            State::Kept(_) => Some(self.handle),
+            State::Kept(_) | State::Given(_) => Some(self.handle),
             State::Value(_) => None,
             State::Future(future) => {
                 let future = future.bind(py).cast::<FutureState>().ok()?.borrow();
@@ -322,7 +361,7 @@ impl Drop for Calls {
         let owner = std::mem::replace(&mut self.owner, Owner::Gone);
         Python::try_attach(|py| {
             for entry in entries {
-                if matches!(entry.state, State::Kept(_)) {
+                if matches!(entry.state, State::Kept(_) | State::Given(_)) {
                     owner.let_go(py, entry.handle);
                 }
             }

@@ -6,13 +6,13 @@
 //! of one that is no task by then is that of a child that has ended in place, for which nobody has
 //! waited. Python chooses, and calls the function. Read next: `sdk/python/ciel/_early.py`.
 
-use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::given_early;
 use super::{FREEZING, Here, Running, Stack, here};
 use crate::function::Function;
 use crate::future_state::{FutureState, State};
@@ -24,44 +24,19 @@ use crate::unpacked::plain_value;
 /// them at once.
 const UNLISTED_MAX: usize = 8;
 
-/// Calls that run one after the other, at most.
-const RUN_MAX: usize = 512;
-
 /// Calls of a function that a root sends one after the other before it tries one.
 const UNTRIED_MAX: usize = 256;
-
-/// Futures of calls that a strand has kept and that may run early, the oldest first. Some may be
-/// tasks by now, or have ended.
-#[derive(Default)]
-pub(super) struct Row {
-    calls: VecDeque<Py<FutureState>>,
-    /// Futures of those that may not, as they may wait.
-    others: VecDeque<Py<FutureState>>,
-    run: Option<Run>,
-    /// Whether the next call is listed in any case: it is to run at once.
-    is_trial: bool,
-}
-
-/// Calls that run one after the other.
-struct Run {
-    /// The place of the first one in the row.
-    first: usize,
-    /// How many may run.
-    count: usize,
-    /// How many have begun.
-    begun: usize,
-    /// What the first of them have given.
-    values: Vec<Py<PyAny>>,
-    /// Heartbeats before the first one.
-    beats: u64,
-}
 
 /// Has Python run the oldest children of the innermost strand, if it keeps as many as it may.
 ///
 /// # Errors
 /// Those of Python: the strand was cancelled.
 pub(super) fn make_room(stack: &Here<'_>) -> PyResult<()> {
-    let is_full = stack.borrow_mut().wants_room();
+    let mut is_full = stack.borrow_mut().wants_room();
+    if is_full {
+        given_early::look(stack)?;
+        is_full = stack.borrow_mut().wants_room();
+    }
     if is_full {
         let made = python(stack).call_method0("make_room").map(drop);
         unless_deep(stack.py(), made)?;
@@ -113,8 +88,19 @@ fn python<'py>(stack: &Here<'py>) -> Bound<'py, PyAny> {
 }
 
 /// The task of the oldest child of the innermost strand that may run early, if there is one.
-pub(crate) fn early_task(py: Python<'_>) -> Option<Py<Function>> {
-    let stack = here(py)?;
+///
+/// # Errors
+/// Those of Python, which has no memory.
+pub(crate) fn early_task(py: Python<'_>) -> PyResult<Option<Py<Function>>> {
+    let Some(stack) = here(py) else {
+        return Ok(None);
+    };
+    given_early::look(&stack)?;
+    Ok(oldest_able(&stack))
+}
+
+fn oldest_able(stack: &Here<'_>) -> Option<Py<Function>> {
+    let py = stack.py();
     // Dropped when the stack is not borrowed.
     let mut stale = Vec::new();
     let mut stack = stack.borrow_mut();
@@ -209,11 +195,16 @@ pub(crate) fn begin_early<'py>(
     let Some(stack) = here(py) else {
         return Ok(None);
     };
-    let mut stack = stack.borrow_mut();
-    let innermost = stack.innermost(py);
-    let (Some((_, tag, _, _)), true) = (innermost, stack.may_call_ahead(py, place)?) else {
+    let innermost = stack.borrow().innermost(py);
+    let may_call = stack.borrow().may_call_ahead(py, place)?;
+    let (Some((_, tag, _, _)), true) = (innermost, may_call) else {
         return Ok(None);
     };
+    let function = match newest.is_none() {
+        true => given_early::give(&stack)?.map(|oldest| oldest.into_bound(py).into_any()),
+        false => Some(newest.clone()),
+    };
+    let mut stack = stack.borrow_mut();
     let Stack {
         levels, promoter, ..
     } = &mut *stack;
@@ -221,7 +212,9 @@ pub(crate) fn begin_early<'py>(
     let Some(row) = levels.last_mut().and_then(|level| level.row.as_mut()) else {
         return Ok(None);
     };
-    let Some((first, chosen)) = row.choose(newest, promoter.beats()) else {
+    let is_newest = !newest.is_none();
+    let chosen = function.and_then(|of| row.choose(&of, is_newest, promoter.beats()));
+    let Some((first, chosen)) = chosen else {
         return Ok(None);
     };
     promoter.begin_ahead(tag, chosen);
@@ -271,6 +264,15 @@ pub(crate) fn end_early(py: Python<'_>) -> usize {
         (tasks, run, futures)
     };
     let count = run.values.len();
+    if count > 0
+        && let Some(row) = stack
+            .borrow_mut()
+            .levels
+            .last_mut()
+            .and_then(|it| it.row.as_mut())
+    {
+        row.each = Some(run.began.elapsed() / count as u32);
+    }
     let Some(tasks) = tasks else {
         return 0;
     };
@@ -319,57 +321,6 @@ pub(super) fn known_value<'py>(
     ((value,), py.None()).into_pyobject(py).map(Some)
 }
 
-impl Row {
-    /// Chooses the calls that run now: the arguments of the first, and the handles of all.
-    fn choose(&mut self, newest: &Bound<'_, PyAny>, beats: u64) -> Option<(Py<PyTuple>, Vec<u32>)> {
-        let py = newest.py();
-        let (place, count) = match newest.is_none() {
-            true => (0, RUN_MAX),
-            false => (self.calls.len().checked_sub(1)?, 1),
-        };
-        let first = self.calls.get(place)?.bind(py).borrow();
-        let call = first.plain()?;
-        if !newest.is_none() && !call.function.is(newest) {
-            return None;
-        }
-        let same = self.calls.range(place..).take(count).map_while(|one| {
-            let one = one.bind(py).borrow();
-            let is_same = one.plain()?.function.is(&call.function);
-            is_same.then_some(one.handle)
-        });
-        let handles: Vec<u32> = same.collect();
-        let args = call.args.clone_ref(py);
-        drop(first);
-        self.run = Some(Run {
-            first: place,
-            count: handles.len(),
-            begun: 1,
-            values: Vec::new(),
-            beats,
-        });
-        Some((args, handles))
-    }
-
-    /// Removes what the strand does not keep any more, from both ends: the oldest that it keeps has
-    /// the handle `oldest`.
-    fn trim(&mut self, py: Python<'_>, oldest: u32) -> Vec<Py<FutureState>> {
-        let mut stale = Vec::new();
-        let is_kept = |future: &Py<FutureState>| {
-            let future = future.bind(py).borrow();
-            future.handle >= oldest && future.may_be_kept()
-        };
-        for listed in [&mut self.calls, &mut self.others] {
-            while listed.front().is_some_and(|one| !is_kept(one)) {
-                stale.extend(listed.pop_front());
-            }
-            while listed.back().is_some_and(|one| !is_kept(one)) {
-                stale.extend(listed.pop_back());
-            }
-        }
-        stale
-    }
-}
-
 impl Stack {
     /// Whether the innermost strand keeps as many children as it may, and some may run early.
     fn wants_room(&mut self) -> bool {
@@ -379,7 +330,8 @@ impl Stack {
         self.recount();
         let row = self.levels.last().and_then(|level| level.row.as_ref());
         let may_run = row.is_some_and(|row| {
-            row.run.is_none() && !(row.calls.is_empty() && row.others.is_empty())
+            let is_empty = row.calls.is_empty() && row.others.is_empty();
+            row.run.is_none() && !(is_empty && row.given.is_empty())
         });
         may_run && self.is_full()
     }

@@ -40,36 +40,35 @@ pub(crate) struct Functions(FxHashMap<Arc<str>, FunctionCounts>);
 
 impl Functions {
     pub(crate) fn on_spawned(&mut self, what: &Arc<str>) {
-        self.of(what).spawned += 1;
+        self.change(what, |counts| counts.spawned += 1);
     }
 
     pub(crate) fn on_unneeded(&mut self, task: &Task) {
-        self.of(&task.descriptor.what).unneeded += 1;
+        self.change(&task.descriptor.what, |counts| counts.unneeded += 1);
     }
 
     /// A second run of a task is no task more.
     pub(crate) fn on_duplicate_ended(&mut self, task: &Task) {
-        self.of(&task.descriptor.what).spawned -= 1;
+        self.change(&task.descriptor.what, |counts| counts.spawned -= 1);
     }
 
     /// A task that stands in for one which has ended is no task more,
     pub(crate) fn on_stand_in(&mut self, task: &Task) {
-        self.of(&task.descriptor.what).spawned -= 1;
+        self.change(&task.descriptor.what, |counts| counts.spawned -= 1);
     }
 
     /// unless it is to run: then that task has not ended.
     pub(crate) fn on_stand_in_needed(&mut self, task: &Task) {
-        self.of(&task.descriptor.what).finished -= 1;
+        self.change(&task.descriptor.what, |counts| counts.finished -= 1);
     }
 
     /// `cancelled` is `None` for a task that ended well.
     pub(crate) fn on_ended(&mut self, task: &Task, cancelled: Option<bool>) {
-        let counts = self.of(&task.descriptor.what);
-        match cancelled {
+        self.change(&task.descriptor.what, |counts| match cancelled {
             None => counts.finished += 1,
             Some(false) => counts.failed += 1,
             Some(true) => counts.cancelled += 1,
-        }
+        });
     }
 
     /// All of them, in no order.
@@ -80,15 +79,15 @@ impl Functions {
             .collect()
     }
 
-    fn of(&mut self, what: &Arc<str>) -> &mut FunctionCounts {
-        // Looked up twice, because a key is only made for a new one.
-        if self.0.contains_key(what) {
-            return self.0.get_mut(what).expect("just seen");
+    fn change(&mut self, what: &Arc<str>, change: impl FnOnce(&mut FunctionCounts)) {
+        // A key is only made for a new one.
+        if let Some(counts) = self.0.get_mut(what) {
+            return change(counts);
         }
         let key = match self.0.len() < limits::FUNCTIONS_COUNTED_MAX {
             true => what.clone(),
             false => OTHERS.into(),
         };
-        self.0.entry(key).or_default()
+        change(self.0.entry(key).or_default());
     }
 }

@@ -21,6 +21,7 @@ use ciel_model::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::child_names::ChildNames;
 use crate::children::Children;
 use crate::event::{Action, Event, Policy, Step, TaskSummary};
 use crate::functions::Functions;
@@ -82,6 +83,8 @@ pub struct Graph {
     /// A matter of memory alone.
     #[serde(skip)]
     pub(crate) kinds: RecentKinds,
+    #[serde(skip)]
+    pub(crate) child_names: ChildNames,
 }
 
 /// A pure call that others may share.
@@ -120,6 +123,7 @@ impl Graph {
             stragglers: Stragglers::default(),
             children: Children::default(),
             kinds: RecentKinds::default(),
+            child_names: ChildNames::default(),
         }
     }
 

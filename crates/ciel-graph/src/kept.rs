@@ -54,7 +54,7 @@ impl Graph {
     pub fn kept_parent(&self, key: TaskKey, action: u64) -> Option<(Name, Name)> {
         let task = self.tasks.get(&key)?;
         let takes_part = task.descriptor.keeping != Keeping::Never;
-        takes_part.then(|| (task.name, task.strand.name.spawn(action)))
+        takes_part.then(|| (task.name, self.child_names.of(task.strand.name, action)))
     }
 
     /// The name of the object that a task knows by a handle.

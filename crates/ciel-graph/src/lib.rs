@@ -9,6 +9,7 @@ mod ahead;
 mod cancel;
 mod check;
 mod checkpoint;
+mod child_names;
 mod children;
 mod deduplicated;
 mod duplicate;

@@ -157,14 +157,16 @@ impl Graph {
         }
     }
 
-    /// The name of what a task gives as an output: that of the output itself, if somebody holds it
-    /// and it was created with the task; a successor has the outputs of the task before it.
+    /// The name of what a task makes as one of its outputs. The object itself has it, if the task
+    /// is the first of its strand.
     fn name_of_output(&self, key: TaskKey, index: usize) -> Name {
         let task = &self.tasks[&key];
-        let output = self.objects.get(task.outputs[index]);
-        let output = output.filter(|_| task.strand.tails == 0);
-        let name = output.map(|output| output.name);
-        name.unwrap_or_else(|| task.name.output(index as u64))
+        let derived = || task.name.output(index as u64);
+        let is_first = task.name == task.strand.name;
+        let object = is_first.then(|| self.objects.get(task.outputs[index]));
+        let name = object.flatten().map_or_else(derived, |object| object.name);
+        debug_assert_eq!(name, derived());
+        name
     }
 
     /// The state of an object that delegates to `object`.

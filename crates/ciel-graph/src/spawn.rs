@@ -147,10 +147,11 @@ impl Graph {
         let label = spawner.shared_label();
         let end_of_parent = spawner.strand.end;
         let parent_strand = spawner.strand.key;
-        let name = spawner.strand.name.spawn(action);
+        let strand_name = spawner.strand.name;
         spawner.course.spawned = true;
         let records = spawner.descriptor.replayable;
         let is_spawned_once = !records || spawner.descriptor.options.retries == 0;
+        let name = self.child_names.of(strand_name, action);
         let before = records.then(|| self.order.insert_before(end_of_parent));
         let begin = self.order.insert_before(end_of_parent);
         let end = self.order.insert_before(end_of_parent);

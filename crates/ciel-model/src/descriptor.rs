@@ -134,6 +134,17 @@ pub struct RecentKinds(VecDeque<Arc<TaskKind>>);
 const RECENT_KINDS_MAX: usize = 8;
 
 impl RecentKinds {
+    /// The first of the latest kinds that is such a one.
+    pub fn find(&self, is_such: impl Fn(&TaskKind) -> bool) -> Option<&Arc<TaskKind>> {
+        self.0.iter().find(|recent| is_such(recent))
+    }
+
+    /// Notes a kind; the oldest one is forgotten if there are too many.
+    pub fn add(&mut self, kind: Arc<TaskKind>) {
+        self.0.truncate(RECENT_KINDS_MAX - 1);
+        self.0.push_front(kind);
+    }
+
     /// Lets the task share its kind with an earlier one, unless others see this descriptor.
     pub fn share(&mut self, descriptor: &mut Arc<Descriptor>) {
         let Some(descriptor) = Arc::get_mut(descriptor) else {
@@ -143,8 +154,8 @@ impl RecentKinds {
         match self.0.iter().find(|recent| *recent == kind) {
             Some(recent) => *kind = recent.clone(),
             None => {
-                self.0.truncate(RECENT_KINDS_MAX - 1);
-                self.0.push_front(kind.clone());
+                let kind = kind.clone();
+                self.add(kind);
             }
         }
     }

@@ -42,6 +42,10 @@ pub struct OrderLabel {
 
 const NONE: u32 = u32::MAX;
 
+/// Positions between two marks after a relabeling, at least: each level of a spawn tree halves what
+/// is between the marks around it, twice.
+const GAP_MIN: u64 = 1 << 20;
+
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Node {
     tag: u64,
@@ -214,9 +218,12 @@ impl SerialOrder {
             let (low, high) = (tag & !mask, tag | mask);
             left = self.widen_left(left, low, &mut count);
             right = self.widen_right(right, high, &mut count);
+            if mask / (count + 1) < GAP_MIN {
+                continue;
+            }
             // Density threshold (1/T)^bits with T = 1.5: room for many inserts until the next time.
             let room = (mask as f64 + 1.0) / 1.5f64.powi(bits as i32);
-            if (count as f64) < room && mask / (count + 1) >= 4 {
+            if (count as f64) < room {
                 return self.spread(left, low, mask, count);
             }
         }

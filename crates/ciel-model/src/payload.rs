@@ -3,7 +3,7 @@
 //! Read next: `call`, which compares them by their digests, and `members`.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,12 +11,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::digest::Digest;
 use crate::members::{Members, name_at};
 
-/// What a task is to do, as its executor understands it, with a digest that is made when it is
-/// received, so that comparing it does not read all of it.
-#[derive(Clone, PartialEq, Eq)]
+/// What a task is to do, as its executor understands it, with a digest that is made once it is
+/// asked for, so that later comparisons do not read all of it.
+#[derive(Clone)]
 pub struct Payload {
     held: Held,
-    digest: Digest,
+    /// Boxed: a task of a run that is not recorded needs none.
+    digest: OnceLock<Box<Digest>>,
 }
 
 /// Bytes from which on a payload is shared by its clones.
@@ -31,21 +32,20 @@ enum Held {
 }
 
 impl Payload {
-    /// Takes the bytes, without a copy if they have no other owner or are long, and reads them
-    /// once.
+    /// Takes the bytes, without a copy if they have no other owner or are long.
     pub fn new(bytes: impl Into<Bytes>) -> Payload {
         let bytes = bytes.into();
-        let digest = Digest::of(&bytes);
         let held = match bytes.len() < SHARED_BYTES_MIN {
             true => Held::Own(Vec::from(bytes).into()),
             false => Held::Shared(Box::new(bytes)),
         };
+        let digest = OnceLock::new();
         Payload { held, digest }
     }
 
-    /// Of the bytes.
+    /// Of the bytes, which are read the first time.
     pub fn digest(&self) -> Digest {
-        self.digest
+        **self.digest.get_or_init(|| Box::new(Digest::of(self)))
     }
 
     /// Its arguments, as far as they can be compared one by one; reads all of it.
@@ -66,6 +66,14 @@ impl Payload {
         }
     }
 }
+
+impl PartialEq for Payload {
+    fn eq(&self, other: &Payload) -> bool {
+        self.held == other.held
+    }
+}
+
+impl Eq for Payload {}
 
 impl std::ops::Deref for Payload {
     type Target = [u8];
@@ -118,9 +126,6 @@ mod tests {
         words.extend_from_slice(b"words");
         let short = Payload::new(words);
         assert_eq!((&*short, &*short.bytes()), (&b"words"[..], &b"words"[..]));
-        assert_eq!(
-            size_of::<Payload>(),
-            size_of::<Digest>() + size_of::<[usize; 2]>()
-        );
+        assert_eq!(size_of::<Payload>(), size_of::<[usize; 4]>());
     }
 }

@@ -281,7 +281,10 @@ impl Engine {
 
     /// Sends all threads home.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        let mut core = self.lock();
+        core.closed = true;
+        core.tell_last();
+        drop(core);
         self.kept.send(Request::Close);
         self.work.notify_all();
         self.output.notify_all();

@@ -152,6 +152,11 @@ impl Keeper<'_> {
                 self.begun.remove(&attempt.task);
                 self.leave(Digest(task.0), true);
             }
+            Request::EndedBelow(tasks) => {
+                for task in tasks {
+                    self.note_unkept(Digest(task.0), true);
+                }
+            }
             Request::Read(path, digest) => self.note_read(&path, digest),
             Request::Spawned {
                 parent,

@@ -26,6 +26,8 @@ pub(crate) enum Request {
     Left(AttemptKey),
     /// That attempt has ended well with a result that cannot be kept.
     Unkept(AttemptKey, Name),
+    /// Such tasks have ended well, of which nothing else was said before.
+    EndedBelow(Vec<Name>),
     /// The run has read a file of the user's, whose content has that digest if it is known.
     Read(PathBuf, Option<Digest>),
     /// A task that takes part has spawned another.
@@ -122,6 +124,7 @@ impl Request {
             Request::Read(_, digest) => digest.is_some(),
             Request::Left(_)
             | Request::Unkept(..)
+            | Request::EndedBelow(_)
             | Request::Spawned { .. }
             | Request::Deep(_)
             | Request::Over { .. } => true,

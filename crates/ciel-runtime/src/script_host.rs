@@ -4,16 +4,15 @@
 //! know threads or turns. Read next: `scripts`, which runs the machines.
 
 use ciel_engine::{Action, At, Attempt, Event};
-use ciel_model::{ActionKey, Form, Handle, Label, Name, Value, limits};
+use ciel_model::{ActionKey, Form, Handle, Label, Name, RecentKinds, Value, limits};
 use ciel_ordered::Sink;
 use ciel_skywriting::host::{
-    Handle as ScriptHandle, Host, Keeping, NoPackage, RefusedFile, SpawnRequest,
+    Handle as ScriptHandle, Host, Keeping, NoPackage, RefusedFile, SpawnRequest, Work,
 };
 use ciel_skywriting::machine::Machine;
 use rustc_hash::FxHashMap;
 
 use crate::engine::Engine;
-use crate::executors::Executor;
 use crate::largest::Maker;
 use crate::objects;
 use crate::ordered_files;
@@ -40,7 +39,7 @@ const MAKER_OUTPUTS_MAX: u64 = 4;
 /// The surroundings of one script for one stretch of running.
 pub(crate) struct ScriptHost<'a> {
     engine: &'a Engine,
-    executor: &'a dyn Executor,
+    latest: &'a mut RecentKinds,
     origin: &'a [u8],
     /// What the script did in this stretch.
     pub(crate) acts: Vec<Act>,
@@ -54,15 +53,15 @@ pub(crate) struct ScriptHost<'a> {
 }
 
 /// The machine of a script, for how many instructions it has kept what it keeps, and the host for
-/// one stretch of running.
+/// one stretch of running. `latest` has the kinds of the latest calls without options.
 pub(crate) fn host_of<'a>(
     engine: &'a Engine,
-    executor: &'a dyn Executor,
+    latest: &'a mut RecentKinds,
     script: &'a mut Script,
 ) -> (&'a mut Machine, &'a mut u32, ScriptHost<'a>) {
     let host = ScriptHost {
         engine,
-        executor,
+        latest,
         origin: &script.origin,
         acts: Vec::new(),
         spawned: 0,
@@ -99,7 +98,11 @@ impl Host for ScriptHost<'_> {
     fn spawn(&mut self, request: SpawnRequest) {
         self.spawned += 1;
         self.comes_to(request.action);
-        let descriptor = translate::descriptor(self.engine, self.executor, self.origin, request);
+        let is_plain = matches!(request.work, Work::Call(_)) && request.options.is_null();
+        let descriptor = match is_plain {
+            true => translate::plain_call(self.engine, self.origin, self.latest, request),
+            false => translate::descriptor(self.engine, self.origin, request),
+        };
         let act = self.attempt.act(Action::Spawn {
             at: At::Action,
             first: None,

@@ -9,7 +9,7 @@ use std::path::Path;
 use bytes::Bytes;
 use ciel_engine::{Action, Answers, Attempt, Blocked, Caller, Event, Kept, Waited, saved_state};
 use ciel_graph::{Assignment, Until, Wait};
-use ciel_model::{ActionKey, Failure, Form, Handle, Value, WaitEnd, limits};
+use ciel_model::{ActionKey, Failure, Form, Handle, RecentKinds, Value, WaitEnd, limits};
 use ciel_skywriting::host::Handle as ScriptHandle;
 use ciel_skywriting::machine::{Compacted, Machine, Promoted, Step};
 
@@ -29,24 +29,32 @@ use crate::translate;
 use crate::turns::ThreadState;
 use crate::user_files;
 
+/// What a script thread has of its own.
+#[derive(Default)]
+struct Thread {
+    hand: ThreadState,
+    /// The kinds of the latest calls without options.
+    latest: RecentKinds,
+}
+
 /// The life of a script thread.
 pub(crate) fn run_thread(engine: &Engine) {
-    let mut hand = ThreadState::default();
-    while let Some(turn) = next_turn(engine, &mut hand) {
+    let mut thread = Thread::default();
+    while let Some(turn) = next_turn(engine, &mut thread.hand) {
         let mut next = Some(turn);
         while let Some(turn) = next {
-            next = run_turn(engine, &mut hand, turn);
+            next = run_turn(engine, &mut thread, turn);
         }
     }
 }
 
 /// Does a turn. Gives the next one, if it was taken on the way.
-fn run_turn(engine: &Engine, hand: &mut ThreadState, turn: Turn) -> Option<Turn> {
+fn run_turn(engine: &Engine, thread: &mut Thread, turn: Turn) -> Option<Turn> {
     match turn {
-        Turn::Begin(assignment, executor) => begin(engine, hand, assignment, &*executor),
-        Turn::Promoted(assignment, machine) => promoted(engine, hand, assignment, *machine),
-        Turn::Resume(assignment, script) => resume(engine, hand, assignment, script),
-        Turn::Next(script) => run_script(engine, hand, script),
+        Turn::Begin(assignment, executor) => begin(engine, thread, assignment, &*executor),
+        Turn::Promoted(assignment, machine) => promoted(engine, thread, assignment, *machine),
+        Turn::Resume(assignment, script) => resume(engine, thread, assignment, script),
+        Turn::Next(script) => run_script(engine, thread, script),
     }
 }
 
@@ -68,7 +76,7 @@ fn next_turn(engine: &Engine, hand: &mut ThreadState) -> Option<Turn> {
 
 fn begin(
     engine: &Engine,
-    hand: &mut ThreadState,
+    thread: &mut Thread,
     assignment: Box<Assignment>,
     executor: &dyn Executor,
 ) -> Option<Turn> {
@@ -83,7 +91,7 @@ fn begin(
         }
     };
     let end = match begun {
-        Begun::Script(script) => return go_on(engine, hand, script),
+        Begun::Script(script) => return go_on(engine, thread, script),
         Begun::Finished(outputs, read) => {
             if let Some(read) = read {
                 engine.with(|core, _| stepped.tell(core, &outputs, &read));
@@ -99,13 +107,13 @@ fn begin(
 /// A function that ran in the machine of the strand that spawned it continues as a task.
 fn promoted(
     engine: &Engine,
-    hand: &mut ThreadState,
+    thread: &mut Thread,
     assignment: Box<Assignment>,
     machine: Machine,
 ) -> Option<Turn> {
     let mut attempt = Attempt::new(&assignment);
     match enter(engine, assignment, Some(machine)) {
-        Ok(script) => return go_on(engine, hand, script),
+        Ok(script) => return go_on(engine, thread, script),
         Err(failure) => engine.act(&mut attempt, Action::Fail(*failure)),
     }
     None
@@ -140,21 +148,21 @@ impl coroutine::Host for Engine {
 
 fn resume(
     engine: &Engine,
-    hand: &mut ThreadState,
+    thread: &mut Thread,
     assignment: Box<Assignment>,
     mut script: Box<Script>,
 ) -> Option<Turn> {
     script.assignment = Some(assignment);
-    go_on(engine, hand, script)
+    go_on(engine, thread, script)
 }
 
 /// Passes the assignment to the script, and runs it.
-fn go_on(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) -> Option<Turn> {
+fn go_on(engine: &Engine, thread: &mut Thread, mut script: Box<Script>) -> Option<Turn> {
     let entry = script.take_entry();
     script.rewind(&entry);
     let answers = script.attempt.enter(entry);
     match answer(engine, &mut script, answers) {
-        Ok(()) => run_script(engine, hand, script),
+        Ok(()) => run_script(engine, thread, script),
         Err(failure) => miss(engine, script, *failure),
     }
 }
@@ -211,12 +219,12 @@ fn answer(engine: &Engine, script: &mut Script, answers: Answers) -> Result<(), 
     Ok(())
 }
 
-fn run_script(engine: &Engine, hand: &mut ThreadState, script: Box<Script>) -> Option<Turn> {
+fn run_script(engine: &Engine, thread: &mut Thread, script: Box<Script>) -> Option<Turn> {
     let mut next = Next::Again(script);
     loop {
         match next {
-            Next::Again(same) => next = run_stretch(engine, hand, same),
-            Next::Crowded(same) => next = pause(engine, hand, same),
+            Next::Again(same) => next = run_stretch(engine, thread, same),
+            Next::Crowded(same) => next = pause(engine, thread, same),
             Next::Answered(mut same, answers, ended) => {
                 if let Err(failure) = answer(engine, &mut same, answers) {
                     return miss(engine, same, *failure);
@@ -224,7 +232,7 @@ fn run_script(engine: &Engine, hand: &mut ThreadState, script: Box<Script>) -> O
                 if let Some(ended) = ended {
                     same.cancelled(&ended);
                 }
-                next = run_stretch(engine, hand, same);
+                next = run_stretch(engine, thread, same);
             }
             Next::Over(turn) => return turn,
         }
@@ -243,11 +251,8 @@ enum Next {
 }
 
 /// Runs until there is an event for the engine, and submits it.
-fn run_stretch(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) -> Next {
-    let executor = engine
-        .registry
-        .find(&script.assignment().descriptor.executor);
-    let (machine, kept_for, mut host) = host_of(engine, &*executor, &mut script);
+fn run_stretch(engine: &Engine, thread: &mut Thread, mut script: Box<Script>) -> Next {
+    let (machine, kept_for, mut host) = host_of(engine, &mut thread.latest, &mut script);
     let step = match engine.settings.serial {
         true => run_until_spawn(machine, &mut host),
         false => run_for_others(engine, machine, kept_for, &mut host),
@@ -266,7 +271,7 @@ fn run_stretch(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>)
         acts.iter()
             .for_each(|act| note_act(engine, &mut script, act));
     }
-    tell(engine, hand, script, (acts, promoted), told)
+    tell(engine, thread, script, (acts, promoted), told)
 }
 
 /// What ends the stretch.
@@ -320,10 +325,16 @@ fn block(engine: &Engine, script: &mut Script, on: &[ScriptHandle], acts: &mut V
 
 /// A script that has spawned more than may be unfinished waits for nothing: it resumes when there
 /// are few. What it names no more is released meanwhile, and its facts become a checkpoint.
-fn pause(engine: &Engine, hand: &mut ThreadState, mut script: Box<Script>) -> Next {
+fn pause(engine: &Engine, thread: &mut Thread, mut script: Box<Script>) -> Next {
     let mut acts = Vec::new();
     let stay = block(engine, &mut script, &[], &mut acts);
-    tell(engine, hand, script, (acts, None), StretchEnd::Stays(stay))
+    tell(
+        engine,
+        thread,
+        script,
+        (acts, None),
+        StretchEnd::Stays(stay),
+    )
 }
 
 /// A script has used up its fuel.
@@ -389,7 +400,7 @@ enum Stay {
 
 fn tell(
     engine: &Engine,
-    hand: &mut ThreadState,
+    thread: &mut Thread,
     mut script: Box<Script>,
     (acts, promoted): (Vec<Act>, Option<Promoted>),
     told: StretchEnd,
@@ -425,12 +436,12 @@ fn tell(
     });
     let on = stay.and_then(|stay| match stay {
         Stay::Blocked(blocked, _) => wait(&mut core, now, script, blocked.event(checkpoint)),
-        Stay::Preempted(line) => step_aside(&mut core, now, hand, script, line),
+        Stay::Preempted(line) => step_aside(&mut core, now, &mut thread.hand, script, line),
         Stay::Running => Some(Next::Again(script)),
     });
     let next = on.unwrap_or_else(|| {
-        core.turns.put_down(over, hand);
-        Next::Over(core.take_turn(now, hand, &engine.registry))
+        core.turns.put_down(over, &mut thread.hand);
+        Next::Over(core.take_turn(now, &mut thread.hand, &engine.registry))
     });
     let excess = core.state().output().excess_bytes() > 0;
     engine.release(core, now);

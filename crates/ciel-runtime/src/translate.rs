@@ -6,7 +6,7 @@ use bytes::Bytes;
 use ciel_graph::{Assignment, Output};
 use ciel_model::{
     CodeIdentity, Content, Descriptor, Failure, FailureKind, Form, Frame, Handle, Input, Label,
-    Name, Reached, Resolution, Site, Streams, Value, limits,
+    Name, Payload, Reached, RecentKinds, Resolution, Site, Streams, TaskKind, Value, limits,
 };
 use ciel_skywriting::diagnostic::{Diagnostic, line_column, render};
 use ciel_skywriting::hir::Source;
@@ -200,14 +200,8 @@ pub(crate) fn load_failure(assignment: &Assignment, error: &LoadError) -> Failur
 
 /// What a script wants to have run, as the graph takes it.
 ///
-/// `own` is the script's own executor, which runs its functions, and `origin` what the payloads of
-/// those begin with.
-pub(crate) fn descriptor(
-    engine: &Engine,
-    own: &dyn Executor,
-    origin: &[u8],
-    asked: SpawnRequest,
-) -> Arc<Descriptor> {
+/// The payloads of the script's functions begin with `origin`.
+pub(crate) fn descriptor(engine: &Engine, origin: &[u8], asked: SpawnRequest) -> Arc<Descriptor> {
     let is_function = matches!(asked.work, Work::Call(_));
     let options = options::parse(&asked.options, &engine.settings, is_function);
     let rule = engine.keep_rule;
@@ -234,10 +228,8 @@ pub(crate) fn descriptor(
     let recorded = engine.is_recorded();
     match asked.work {
         Work::Call(bytes) => {
-            let payload = match origin {
-                [] => Bytes::from(bytes),
-                origin => [origin, &bytes].concat().into(),
-            };
+            let own = engine.registry.scripts();
+            let payload = call_payload(origin, bytes);
             // Equal calls of functions do not share a result.
             let pure = options.pure.filter(|pure| !pure);
             let call = (payload, serde_json::Value::Null);
@@ -254,6 +246,40 @@ pub(crate) fn descriptor(
             let call = (payload, arguments);
             request(executor, label, call, options.pure).descriptor(executor, recorded, rule)
         }
+    }
+}
+
+/// A call without options. The latest such calls are `latest`, with which it shares what is the
+/// same for all calls of that function by that line.
+pub(crate) fn plain_call(
+    engine: &Engine,
+    origin: &[u8],
+    latest: &mut RecentKinds,
+    asked: SpawnRequest,
+) -> Arc<Descriptor> {
+    let is_such = |kind: &TaskKind| {
+        let site = &kind.site;
+        site.line == asked.line && site.file == asked.file && kind.what == asked.label
+    };
+    let Some(kind) = latest.find(is_such).cloned() else {
+        let descriptor = descriptor(engine, origin, asked);
+        latest.add(descriptor.kind.clone());
+        return descriptor;
+    };
+    let Work::Call(bytes) = asked.work else {
+        unreachable!("a call of a function");
+    };
+    Arc::new(Descriptor {
+        payload: Payload::new(call_payload(origin, bytes)),
+        inputs: inputs(engine.registry.scripts(), &asked.references),
+        kind,
+    })
+}
+
+fn call_payload(origin: &[u8], call: Vec<u8>) -> Bytes {
+    match origin {
+        [] => Bytes::from(call),
+        origin => [origin, &call].concat().into(),
     }
 }
 

@@ -21,7 +21,12 @@ const SPAWNED_BELOW: u32 = DEPTH_MAX + 2;
 pub(super) struct Followed {
     /// By task, how many followed ones are above it.
     depths: FxHashMap<Name, u32>,
+    /// Tasks below these that have ended well, as their thread is not told of each.
+    ended_below: Vec<Name>,
 }
+
+/// So many of them are told at once.
+const TOLD_TOGETHER: usize = 256;
 
 /// What a spawn means.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,6 +71,18 @@ impl Followed {
         self.depths.get(&task) == Some(&SPAWNED_BELOW)
     }
 
+    /// A task that is not followed, and has spawned, has ended well. Gives such tasks, if there are
+    /// enough.
+    pub(super) fn on_ended_below(&mut self, task: Name) -> Option<Vec<Name>> {
+        self.ended_below.push(task);
+        (self.ended_below.len() == TOLD_TOGETHER).then(|| self.take_ended_below())
+    }
+
+    /// Those that were not given before.
+    pub(super) fn take_ended_below(&mut self) -> Vec<Name> {
+        std::mem::take(&mut self.ended_below)
+    }
+
     /// A task has left the graph. Gives whether it was followed.
     pub(super) fn remove(&mut self, task: Name) -> bool {
         let depth = self.depths.remove(&task);
@@ -100,6 +117,20 @@ mod tests {
             task = child;
         }
         assert!(!followed.remove(task) && followed.depths.is_empty());
+    }
+
+    #[test]
+    fn tasks_below_are_given_together_each_once() {
+        let mut followed = Followed::default();
+        let ended = (1..=TOLD_TOGETHER as u128 + 1).map(Name);
+        let given: Vec<_> = ended
+            .filter_map(|task| followed.on_ended_below(task))
+            .collect();
+        let expected: Vec<Name> = (1..=TOLD_TOGETHER as u128).map(Name).collect();
+        assert_eq!(given, [expected]);
+        let last = Name(TOLD_TOGETHER as u128 + 1);
+        assert_eq!(followed.take_ended_below(), [last]);
+        assert!(followed.take_ended_below().is_empty());
     }
 
     #[test]

@@ -50,6 +50,21 @@ impl Core {
         self.followed.has_spawned_below(task)
     }
 
+    /// Says that a task which is too deep to be kept has ended well, when there are more of them.
+    pub(crate) fn tell_ended_below(&mut self, task: Name) {
+        if let Some(tasks) = self.followed.on_ended_below(task) {
+            self.kept.send(Request::EndedBelow(tasks));
+        }
+    }
+
+    /// Says what there is left to say before the thread is closed.
+    pub(crate) fn tell_last(&mut self) {
+        let tasks = self.followed.take_ended_below();
+        if !tasks.is_empty() {
+            self.kept.send(Request::EndedBelow(tasks));
+        }
+    }
+
     /// Says something to the thread of kept results.
     pub(crate) fn tell_kept(&self, request: Request) {
         self.kept.send(request);

@@ -174,6 +174,7 @@ pub(crate) struct Shared<'a> {
 pub(crate) struct Registry {
     known: FxHashMap<String, Arc<dyn Executor>>,
     plugins: FxHashMap<String, Arc<dyn Executor>>,
+    scripts: Arc<dyn Executor>,
 }
 
 impl Registry {
@@ -206,7 +207,16 @@ impl Registry {
             let plugin = || -> Arc<dyn Executor> { Arc::new(Plugin::new(&name, file)) };
             plugins.entry(name.clone()).or_insert_with(plugin);
         }
-        Registry { known, plugins }
+        Registry {
+            scripts: known[names::SKYWRITING].clone(),
+            known,
+            plugins,
+        }
+    }
+
+    /// The executor of scripts and their functions.
+    pub(crate) fn scripts(&self) -> &dyn Executor {
+        &*self.scripts
     }
 
     /// The executor `name`; one that refuses all tasks if there is none.

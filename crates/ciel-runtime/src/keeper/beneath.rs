@@ -115,7 +115,8 @@ impl Keeper<'_> {
         self.clear(place);
     }
 
-    fn note_unkept(&mut self, place: Digest, is_harmless: bool) {
+    /// The same of one that was given no paths.
+    pub(super) fn note_unkept(&mut self, place: Digest, is_harmless: bool) {
         let ended = match is_harmless {
             true => Ended::Unkept,
             false => Ended::Impurely,

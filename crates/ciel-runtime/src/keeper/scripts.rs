@@ -58,10 +58,10 @@ fn has_functions(engine: &Engine, output: &Output) -> bool {
 }
 
 /// Has the result of a script kept that ends well right after this with these outputs.
-pub(crate) fn keep_script(core: &Core, mut ended: Box<EndedTask>, outputs: &[Output]) {
+pub(crate) fn keep_script(core: &mut Core, mut ended: Box<EndedTask>, outputs: &[Output]) {
     let name = ended.label.name;
     if core.is_too_deep(name) {
-        return core.tell_kept(Request::Unkept(ended.attempt, name));
+        return core.tell_ended_below(name);
     }
     if let [Output::Delegate(handle)] = outputs {
         ended.handed = core.graph().object_name(ended.attempt.task, *handle);

@@ -4,12 +4,11 @@
 //! failure of one is thrown only when nothing before it is missing. So the order in which answers
 //! arrive never shows. Read next: the README beside this file.
 
-use rustc_hash::FxHashSet;
-
 use super::failure::{Failure, Pause, fail};
 use super::graph::{self, Refusal};
 use super::json::{self, brief};
 use super::kept::{Kept, Slot};
+use super::seen::Seen;
 use super::{Answered, Machine};
 use crate::host::{Answer, Handle};
 use crate::value::{Dictionary, Index, KeyView, Object, Thunk, Value};
@@ -254,7 +253,7 @@ impl Machine {
             return Ok(());
         }
         let mut missing = Missing::default();
-        let mut seen: FxHashSet<Index> = FxHashSet::default();
+        let mut seen = Seen::default();
         let mut todo: Vec<Value> = values.iter().rev().copied().collect();
         while let Some(value) = todo.pop() {
             let forced = self.force_or_resolve(value, resolve);
@@ -266,7 +265,7 @@ impl Machine {
             let (Value::List(index) | Value::Dictionary(index)) = value else {
                 continue;
             };
-            if !seen.insert(index) {
+            if !seen.add(index) {
                 continue;
             }
             if resolve {
@@ -368,7 +367,7 @@ pub(super) fn too_large(name: &str, bytes: u64) -> Failure {
 #[derive(Default)]
 pub(super) struct Missing {
     on: Vec<Handle>,
-    seen: FxHashSet<Handle>,
+    seen: Seen<Handle>,
     /// Nothing after this can be tried.
     pub(super) is_final: bool,
 }
@@ -382,7 +381,7 @@ impl Missing {
             Err(Pause::Blocked(on)) if on.is_empty() => Err(Pause::Blocked(on)),
             Err(Pause::Blocked(on)) => {
                 for handle in on {
-                    if self.seen.insert(handle) {
+                    if self.seen.add(handle) {
                         self.on.push(handle);
                     }
                 }

@@ -16,6 +16,8 @@ use crate::value::{Closure, Dictionary, Index, Key, KeyView, Object, Text, Thunk
 
 /// The collector does not run for less.
 const COLLECT_BYTES_MIN: usize = 64 * 1024;
+/// Objects for which there is room at the start: what a small function needs.
+const OBJECTS_MIN: usize = 8;
 /// Texts carry their length in 32 bits.
 const BUDGET_BYTES_MAX: usize = u32::MAX as usize / 2;
 /// Larger integers are refused: arithmetic on them would take seconds per operation.
@@ -41,7 +43,7 @@ impl Heap {
         let threshold = bytes_max.min(COLLECT_BYTES_MIN as u32);
         Heap {
             code,
-            objects: Vec::new(),
+            objects: Vec::with_capacity(OBJECTS_MIN),
             used: 0,
             live: 0,
             outside: 0,

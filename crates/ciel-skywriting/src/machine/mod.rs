@@ -25,6 +25,7 @@ mod promote;
 mod reached;
 mod references;
 mod save;
+mod seen;
 mod step;
 mod table;
 mod trace;

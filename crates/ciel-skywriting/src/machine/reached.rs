@@ -1,24 +1,15 @@
 //! The few objects that a small value reaches, in the order in which they were found.
 
+use smallvec::SmallVec;
+
 use crate::value::{Index, Value};
 
 /// Objects that are remembered at most.
 const REACHED_MAX: usize = 104;
 
 /// See the module.
-pub(super) struct Reached {
-    indices: [Index; REACHED_MAX],
-    count: usize,
-}
-
-impl Default for Reached {
-    fn default() -> Reached {
-        Reached {
-            indices: [Index(0); REACHED_MAX],
-            count: 0,
-        }
-    }
-}
+#[derive(Default)]
+pub(super) struct Reached(SmallVec<[Index; REACHED_MAX]>);
 
 impl Reached {
     /// Adds the object of a value, once. False if there are too many.
@@ -26,19 +17,18 @@ impl Reached {
         let Some(index) = value.index() else {
             return true;
         };
-        if self.indices[..self.count].contains(&index) {
+        if self.0.contains(&index) {
             return true;
         }
-        let Some(free) = self.indices.get_mut(self.count) else {
-            return false;
-        };
-        *free = index;
-        self.count += 1;
-        true
+        let is_room = self.0.len() < REACHED_MAX;
+        if is_room {
+            self.0.push(index);
+        }
+        is_room
     }
 
     /// The object of that number.
     pub(super) fn get(&self, number: usize) -> Option<Index> {
-        self.indices[..self.count].get(number).copied()
+        self.0.get(number).copied()
     }
 }

@@ -9,7 +9,9 @@ use crate::host::Handle;
 use crate::value::{Object, Thunk, Value};
 
 /// A table up to this long is not worth renumbering, unless what it names takes much room.
-const REFERENCES_KEPT_MIN: usize = 4;
+const REFERENCES_KEPT_MIN: usize = 16;
+/// The same where promoted children took much with them.
+const LARGE_REFERENCES_KEPT_MIN: usize = 4;
 /// A longer one is, whatever the heap that has to be searched.
 const REFERENCES_KEPT_MAX: usize = 64;
 /// Bytes of the heap for which one more reference has to be kept before it is searched.
@@ -57,7 +59,11 @@ impl Machine {
     /// Whether much may be found for what there is to search. A heap that may be mostly garbage,
     /// which is not searched, is collected first.
     fn is_worth_renumbering(&mut self) -> bool {
-        if self.table.len() <= REFERENCES_KEPT_MIN.max(self.table_compacted as usize * 2) {
+        let least = match self.passed_bytes as usize > PASSED_BYTES_KEPT_MAX {
+            true => LARGE_REFERENCES_KEPT_MIN,
+            false => REFERENCES_KEPT_MIN,
+        };
+        if self.table.len() <= least.max(self.table_compacted as usize * 2) {
             return false;
         }
         if !self.is_much_named() && self.may_be_garbage() {

@@ -32,14 +32,14 @@ impl Machine {
         let Value::Closure(index) = callee else {
             return self.not_a_function(callee);
         };
-        let mut roots = vec![callee];
-        match self.stack.get(first + 1) {
-            None => {}
-            Some(Value::List(arguments)) => roots.extend_from_slice(self.heap.list(*arguments)),
+        let arguments = match self.stack.get(first + 1) {
+            None => &[],
+            Some(Value::List(arguments)) => self.heap.list(*arguments),
             Some(&value) => {
                 return self.wrong_argument(Builtin::Spawn, "a list of arguments", value);
             }
-        }
+        };
+        let roots = [&[callee], arguments].concat();
         let options = match self.stack.get(first + 2).copied() {
             None => Json::Null,
             Some(value) => self.options(value)?,

@@ -2,12 +2,11 @@
 //!
 //! What cannot change is shared. Read next: `crate::machine::in_place`.
 
-use rustc_hash::FxHashMap;
-
 use crate::machine::collector::besides;
 use crate::machine::failure::Pause;
 use crate::machine::heap::Heap;
 use crate::machine::reached::Reached;
+use crate::machine::seen::Seen;
 use crate::value::{Closure, Index, Object, Thunk, Value};
 
 /// What the roots reach, as a change of neither side is seen by the other, in the place of the
@@ -22,7 +21,7 @@ pub(crate) fn copy(heap: &mut Heap, roots: &mut [Value]) -> Result<(), Pause> {
     let mut copier = Copier {
         is_fixed: reaches_only_functions(heap, roots),
         heap,
-        copies: FxHashMap::default(),
+        copies: Seen::default(),
         todo: Vec::new(),
     };
     for root in &mut *roots {
@@ -77,7 +76,8 @@ struct Copier<'h> {
     /// Whether nothing in the copies can change: the function whose variable a cell is stays
     /// behind, and only it assigns to it.
     is_fixed: bool,
-    copies: FxHashMap<Index, Index>,
+    /// The copy of each object, by its index.
+    copies: Seen<Index>,
     /// Copies of which the values inside are still those of the original.
     todo: Vec<Index>,
 }
@@ -97,8 +97,8 @@ impl Copier<'_> {
     }
 
     fn object(&mut self, index: Index) -> Result<Index, Pause> {
-        if let Some(copy) = self.copies.get(&index) {
-            return Ok(*copy);
+        if let Some(copy) = self.copies.get(index) {
+            return Ok(Index(copy));
         }
         let bytes = besides(self.heap.object(index));
         self.heap.room(bytes)?;
@@ -111,7 +111,7 @@ impl Copier<'_> {
             }
         };
         let copy = self.heap.adopt(object);
-        self.copies.insert(index, copy);
+        self.copies.number(index, copy.0);
         Ok(copy)
     }
 

@@ -5,10 +5,10 @@
 use num_bigint::BigInt;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use std::hash::Hash;
 
 use crate::host::Handle;
 use crate::machine::heap::Heap;
+use crate::machine::seen::Seen;
 use crate::value::{Closure, Index, KeyView, Object, Thunk, Value};
 use crate::wire::{self, Item, KeyItem, Node, SHORT_TEXT_BYTES_MAX};
 
@@ -42,11 +42,11 @@ pub(crate) fn encode(heap: &Heap, roots: &[Value], form: Form) -> Result<Encoded
         has_functions: false,
         queue: VecDeque::new(),
         nodes: 0,
-        objects: Numbers::default(),
+        objects: Seen::default(),
         texts: FxHashMap::default(),
         integers: FxHashMap::default(),
         references: Vec::new(),
-        numbers: Numbers::default(),
+        numbers: Seen::default(),
     };
     wire::put(
         &mut encoder.out,
@@ -79,37 +79,6 @@ pub(crate) fn encode(heap: &Heap, roots: &[Value], form: Form) -> Result<Encoded
     })
 }
 
-/// Numbers of things already seen: a list while they are few, then a table.
-struct Numbers<T> {
-    few: Vec<(T, u32)>,
-    many: FxHashMap<T, u32>,
-}
-
-impl<T> Default for Numbers<T> {
-    fn default() -> Numbers<T> {
-        Numbers {
-            few: Vec::new(),
-            many: FxHashMap::default(),
-        }
-    }
-}
-
-impl<T: Copy + Eq + Hash> Numbers<T> {
-    const FEW: usize = 8;
-
-    /// The number of `thing`, which is `next` if it is new.
-    fn number(&mut self, thing: T, next: u32) -> u32 {
-        if let Some((_, known)) = self.few.iter().find(|(known, _)| *known == thing) {
-            return *known;
-        }
-        if self.few.len() < Self::FEW {
-            self.few.push((thing, next));
-            return next;
-        }
-        *self.many.entry(thing).or_insert(next)
-    }
-}
-
 enum Queued<'h> {
     Object(Index),
     Text(&'h str),
@@ -124,11 +93,11 @@ struct Encoder<'h> {
     has_functions: bool,
     queue: VecDeque<Queued<'h>>,
     nodes: u32,
-    objects: Numbers<Index>,
+    objects: Seen<Index>,
     texts: FxHashMap<&'h str, u32>,
     integers: FxHashMap<Vec<u8>, u32>,
     references: Vec<Handle>,
-    numbers: Numbers<Handle>,
+    numbers: Seen<Handle>,
 }
 
 impl<'h> Encoder<'h> {

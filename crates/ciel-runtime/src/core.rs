@@ -10,7 +10,7 @@ mod spawns;
 mod stirring;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ciel_coordinator::Coordinator;
 use ciel_engine::{Action, Attempt, Caller, Effect, Engine, Event, Reply, SerialUse};
@@ -110,8 +110,6 @@ pub(crate) struct Core {
     pub(crate) unplaced: Vec<ciel_ordered::Extent>,
     /// How many attempts in workers were to be stopped so far.
     stops: Arc<AtomicU64>,
-    /// A thread sleeps, and there is no turn for it.
-    thread_is_idle: Arc<AtomicBool>,
     /// The folder whose bytes on the disk are bounded, if they are.
     bounded: Option<Arc<RunFolder>>,
     effects: Vec<Effect>,
@@ -151,7 +149,6 @@ impl Core {
             gate: Gate::default(),
             unplaced: Vec::new(),
             stops: Arc::default(),
-            thread_is_idle: Arc::default(),
             bounded: None,
             effects: Vec::new(),
             orders,
@@ -233,7 +230,6 @@ impl Core {
     fn perform(&mut self, now: Micros, effect: Effect) {
         let order = match effect {
             Effect::TurnOffered { attempt } => {
-                self.thread_is_idle.store(false, Ordering::Relaxed);
                 return self.turns.push(now, Pace::Fresh, Due::Begin(attempt));
             }
             Effect::NextTurn { attempt } => return self.next_turn(now, attempt),
@@ -554,11 +550,6 @@ impl Core {
     /// Cores that are idle while no task waits for one.
     pub(crate) fn idle_cores(&self) -> usize {
         self.engine.node().idle_cores()
-    }
-
-    /// Whether a thread sleeps, and there is no turn for it.
-    pub(crate) fn thread_is_idle(&self) -> Arc<AtomicBool> {
-        self.thread_is_idle.clone()
     }
 
     /// Whether the state of a script that waits is to be kept now; soon if objects take much room

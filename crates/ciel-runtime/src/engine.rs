@@ -4,11 +4,12 @@
 //! input/output thread handles processes, workers and the observer. All of them share this module:
 //! one lock around the machines, two conditions, one channel.
 
+use std::hint::spin_loop;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use ciel_engine::{Action, Attempt};
@@ -47,6 +48,17 @@ const RECORDS_BEHIND_MAX: u64 = 1 << 18;
 
 /// Bytes of such records: output that the disk takes slowly.
 const BYTES_BEHIND_MAX: u64 = 8 << 20;
+
+/// How long a thread that has just worked looks out for a turn before it sleeps: as long as a
+/// wake-up can take. Between the parts of two rounds lie some 30 microseconds.
+const SPIN_MAX: Duration = Duration::from_micros(50);
+
+/// How often a thread tries to get the machines before it sleeps. They are free again within some
+/// microseconds; two tasks that end at the same time would else cost a wake-up.
+const LOCK_TRIES_MAX: u32 = 100;
+
+/// Pauses of the processor between two of these: together some twenty microseconds.
+const LOCK_PAUSES: u32 = 8;
 
 /// A run, as its threads see it.
 pub(crate) struct Engine {
@@ -96,7 +108,7 @@ pub(crate) struct Engine {
     /// How many attempts in workers were to be stopped so far.
     stops: Arc<AtomicU64>,
     /// A thread sleeps, and there is no turn for it.
-    thread_is_idle: Arc<AtomicBool>,
+    thread_is_idle: AtomicBool,
     /// Cores that are idle while no task waits for one, as workers see them.
     idle_cores: Option<SharedIdleCores>,
     core: Mutex<Core>,
@@ -169,7 +181,7 @@ impl Engine {
             session: Mutex::new(equipment.session),
             started: Instant::now(),
             stops: core.stops(),
-            thread_is_idle: core.thread_is_idle(),
+            thread_is_idle: AtomicBool::new(false),
             core: Mutex::new(core),
             work: Condvar::new(),
             output: Condvar::new(),
@@ -262,6 +274,13 @@ impl Engine {
     /// The machines. A thread that panicked inside has left them half-way; that is a bug which
     /// has been reported where it happened, and the others must still be able to go home.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
+        for _ in 0..LOCK_TRIES_MAX {
+            match self.core.try_lock() {
+                Ok(core) => return core,
+                Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => (0..LOCK_PAUSES).for_each(|_| spin_loop()),
+            }
+        }
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -293,6 +312,7 @@ impl Engine {
     /// Gives the machines back, then wakes the threads that have something to do.
     pub(crate) fn release(&self, core: MutexGuard<'_, Core>, now: Micros) {
         let wanting = core.turns.wanting(now);
+        self.note_idle(&core);
         let output = core.output_ready;
         let idle = core.idle_cores();
         let more = self.idle_cores.as_ref().map(|shared| shared.set(idle));
@@ -325,13 +345,22 @@ impl Engine {
 
     /// Sleeps until there may be a turn for this thread.
     pub(crate) fn rest<'a>(
-        &self,
+        &'a self,
         mut core: MutexGuard<'a, Core>,
         hand: &mut ThreadState,
     ) -> MutexGuard<'a, Core> {
-        let is_idle = core.turns.is_empty();
-        self.thread_is_idle.store(is_idle, Ordering::Relaxed);
-        let mut core = match core.turns.rest(hand) {
+        let limit = core.turns.rest(hand);
+        self.note_idle(&core);
+        if core.turns.begin_spin(hand) {
+            drop(core);
+            self.spin();
+            core = self.lock();
+            if core.turns.end_spin() || core.closed {
+                core.turns.rise();
+                return core;
+            }
+        }
+        let mut core = match limit {
             None => self.work.wait(core).unwrap_or_else(PoisonError::into_inner),
             Some(limit) => {
                 let waited = self.work.wait_timeout(core, limit);
@@ -339,8 +368,24 @@ impl Engine {
             }
         };
         core.turns.rise();
-        self.thread_is_idle.store(false, Ordering::Relaxed);
         core
+    }
+
+    /// Looks out for a turn without sleep: a wake-up takes longer than most turns are apart where
+    /// threads work on parts of the same thing.
+    fn spin(&self) {
+        let began = Instant::now();
+        while self.is_thread_idle() && began.elapsed() < SPIN_MAX {
+            spin_loop();
+        }
+    }
+
+    /// Those who keep what others could run look whether there are such.
+    fn note_idle(&self, core: &Core) {
+        let is_idle = core.turns.has_idle_thread();
+        if is_idle != self.is_thread_idle() {
+            self.thread_is_idle.store(is_idle, Ordering::Relaxed);
+        }
     }
 
     /// An attempt does something that makes nothing.

@@ -12,6 +12,10 @@ use crate::script_host::ScriptHost;
 /// Instructions between two looks whether another thread waits for what a script keeps.
 const SLICE_FUEL: u32 = 5_000;
 
+/// Instructions after children were promoted before they began, until they are known to others:
+/// most strands wait for them at once, which is told with them.
+const OFFERED_FUEL: u64 = 100;
+
 /// Instructions after which something that a machine keeps is promoted in any case.
 const KEPT_FUEL_MAX: u32 = 20 * limits::SCRIPT_FUEL as u32;
 
@@ -23,6 +27,7 @@ const PROMOTED_MAX: usize = 16;
 
 /// Runs for a turn, or until something that the machine keeps is to be promoted: another thread
 /// waits for it, and the machine has done more since the last promotion than the next one costs.
+/// Children that are better promoted before they begin are promoted on the way.
 pub(crate) fn run_for_others(
     engine: &Engine,
     machine: &mut Machine,
@@ -32,6 +37,11 @@ pub(crate) fn run_for_others(
     for _ in 0..limits::SCRIPT_FUEL / u64::from(SLICE_FUEL) {
         let step = machine.run(host, SLICE_FUEL.into());
         *kept_for = kept_for.saturating_add(SLICE_FUEL);
+        if machine.is_offering() {
+            *kept_for = 0;
+            machine.promote_offered(host, PROMOTED_MAX);
+            return machine.run(host, OFFERED_FUEL);
+        }
         let is_due = is_due(engine, machine, *kept_for);
         let is_much = host.has_written_much() || host.has_spawned_many();
         if step != Step::Preempted || is_due || is_much {

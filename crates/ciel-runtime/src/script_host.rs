@@ -95,6 +95,10 @@ impl Host for ScriptHost<'_> {
         }
     }
 
+    fn has_idle_thread(&self) -> bool {
+        self.engine.is_thread_idle()
+    }
+
     fn spawn(&mut self, request: SpawnRequest) {
         self.spawned += 1;
         self.comes_to(request.action);

@@ -46,6 +46,8 @@ pub(crate) enum ThreadState {
         was_short: bool,
         /// It has slept since, and found nothing old.
         has_rested: bool,
+        /// It has waited since, and had no need to be woken.
+        has_spun: bool,
     },
 }
 
@@ -54,6 +56,7 @@ impl Default for ThreadState {
         ThreadState::Empty {
             was_short: false,
             has_rested: false,
+            has_spun: true,
         }
     }
 }
@@ -92,8 +95,10 @@ pub(crate) struct Turns<T> {
     fresh: usize,
     /// How often turns took long lately.
     long_turns: LongTurns,
-    /// Threads that sleep, or have been woken and do not run yet.
+    /// Threads that sleep, or have been woken and do not run yet, or spin.
     asleep: usize,
+    /// Threads among them that need not be woken.
+    spinning: usize,
 }
 
 impl<T> Turns<T> {
@@ -104,6 +109,7 @@ impl<T> Turns<T> {
             fresh: 0,
             long_turns: LongTurns::default(),
             asleep: 0,
+            spinning: 0,
         }
     }
 
@@ -145,6 +151,7 @@ impl<T> Turns<T> {
             *hand = ThreadState::Empty {
                 was_short,
                 has_rested: false,
+                has_spun: false,
             };
         }
     }
@@ -160,7 +167,7 @@ impl<T> Turns<T> {
                 ..
             }
         );
-        if was_short && is_young && self.fresh > 0 {
+        if was_short && is_young && self.fresh > 0 && !self.long_turns.are_common() {
             return None;
         }
         let oldest = self.waiting.pop_front()?;
@@ -188,9 +195,27 @@ impl<T> Turns<T> {
         }
     }
 
-    /// Whether no turn waits for a thread.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    /// Whether a thread sleeps, and no turn waits for it.
+    pub(crate) fn has_idle_thread(&self) -> bool {
+        self.waiting.is_empty() && self.asleep > 0
+    }
+
+    /// Whether a thread that rests first looks out for turns for a moment, once after each turn.
+    /// Where turns are short, most that come are better left to the thread that makes them.
+    pub(crate) fn begin_spin(&mut self, hand: &mut ThreadState) -> bool {
+        let ThreadState::Empty { has_spun, .. } = hand else {
+            return false;
+        };
+        let spins = !*has_spun && self.waiting.is_empty() && self.long_turns.are_common();
+        *has_spun = true;
+        self.spinning += usize::from(spins);
+        spins
+    }
+
+    /// It has looked; says whether there may be a turn for it.
+    pub(crate) fn end_spin(&mut self) -> bool {
+        self.spinning -= 1;
+        !self.waiting.is_empty()
     }
 
     /// A thread is awake again.
@@ -206,7 +231,7 @@ impl<T> Turns<T> {
     /// How many threads to wake: for old turns, and for all turns when no thread is likely to be
     /// back for them soon.
     pub(crate) fn wanting(&self, now: Micros) -> usize {
-        if self.asleep == 0 {
+        if self.asleep == self.spinning {
             return 0;
         }
         let old = |waiting: &&Waiting<T>| now.saturating_sub(waiting.since) >= TURN_SHORT_US;
@@ -214,7 +239,8 @@ impl<T> Turns<T> {
             true => self.waiting.len(),
             false => self.waiting.iter().filter(old).count(),
         };
-        wanting.min(self.asleep)
+        let wanting = wanting.saturating_sub(self.spinning);
+        wanting.min(self.asleep - self.spinning)
     }
 }
 
@@ -234,6 +260,7 @@ mod tests {
         ThreadState::Empty {
             was_short: true,
             has_rested: false,
+            has_spun: false,
         }
     }
 
@@ -355,5 +382,67 @@ mod tests {
         assert_eq!(turns.wanting(OLD), 1);
         turns.rise();
         assert_eq!(turns.wanting(OLD), 0);
+    }
+    /// Turns of which the last two took long, and a hand that has put down the last one.
+    fn with_long_turns() -> (Turns<u32>, ThreadState) {
+        let (mut turns, mut one) = (with_turns(2), ThreadState::default());
+        for now in [0, OLD] {
+            turns.take(now, &mut one).expect("there are two");
+            turns.put_down(now + OLD, &mut one);
+        }
+        (turns, one)
+    }
+
+    /// The second of two tasks of a round waited for the thread that ran the first one, since the
+    /// turn of the script that had spawned both was short.
+    #[test]
+    fn young_turn_is_taken_at_once_where_long_turns_are_common() {
+        let (mut turns, mut one) = with_long_turns();
+        let mut other = after_a_short_turn();
+        (0..2).for_each(|turn| turns.push(2 * OLD, Pace::Fresh, turn));
+        assert_eq!(turns.take(2 * OLD, &mut one), Some(0));
+        assert_eq!(turns.take(2 * OLD, &mut other), Some(1));
+    }
+
+    #[test]
+    fn thread_after_long_turns_looks_out_once_and_need_not_be_woken() {
+        let (mut turns, mut one) = with_long_turns();
+        assert_eq!(turns.rest(&mut one), None);
+        assert!(turns.begin_spin(&mut one));
+        assert!(turns.has_idle_thread());
+        turns.push(2 * OLD, Pace::Fresh, 0);
+        assert!(!turns.has_idle_thread());
+        assert_eq!(turns.wanting(2 * OLD), 0);
+        assert!(turns.end_spin());
+        turns.rise();
+        assert_eq!(turns.take(2 * OLD, &mut one), Some(0));
+        turns.put_down(3 * OLD, &mut one);
+        assert_eq!(turns.rest(&mut one), None);
+        assert!(turns.begin_spin(&mut one));
+        assert!(!turns.end_spin());
+        assert!(!turns.begin_spin(&mut one));
+        turns.push(3 * OLD, Pace::Fresh, 1);
+        assert_eq!(turns.wanting(3 * OLD), 1);
+    }
+
+    #[test]
+    fn more_turns_than_threads_that_look_out_wake_sleepers() {
+        let (mut turns, mut one) = with_long_turns();
+        let mut other = ThreadState::default();
+        assert_eq!(turns.rest(&mut other), None);
+        assert!(!turns.begin_spin(&mut other));
+        assert_eq!(turns.rest(&mut one), None);
+        assert!(turns.begin_spin(&mut one));
+        (0..3).for_each(|turn| turns.push(2 * OLD, Pace::Fresh, turn));
+        assert_eq!(turns.wanting(2 * OLD), 1);
+    }
+
+    #[test]
+    fn thread_after_short_turns_sleeps_at_once() {
+        let (mut turns, mut one) = (with_turns(1), ThreadState::default());
+        assert_eq!(turns.take(0, &mut one), Some(0));
+        turns.put_down(1, &mut one);
+        assert_eq!(turns.rest(&mut one), None);
+        assert!(!turns.begin_spin(&mut one));
     }
 }

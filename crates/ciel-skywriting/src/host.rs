@@ -108,6 +108,12 @@ pub trait Host {
         Keeping::Promoted
     }
 
+    /// Whether a thread is idle that could run a child of those that the machine keeps. A host
+    /// without threads has none.
+    fn has_idle_thread(&self) -> bool {
+        false
+    }
+
     /// Takes a request; its outputs get the next handles. The order of calls is program order.
     fn spawn(&mut self, request: SpawnRequest);
 

@@ -17,6 +17,8 @@ pub(crate) enum Pause {
     Collect(usize),
     /// A child that runs in place comes to what only the host can do.
     NeedsHost,
+    /// The oldest pending child takes long, and somebody is there who could run another one.
+    Offered,
     Failed(Box<Failure>),
 }
 

@@ -115,7 +115,14 @@ impl Machine {
     #[inline]
     fn is_left_to_children(&self, handle: Handle) -> bool {
         let slot = Kept::number(handle).map(|number| self.kept.slot(number));
-        matches!(slot, Some(Slot::Pending(_) | Slot::Running(_))) && self.strand().pending > 0
+        matches!(slot, Some(Slot::Pending(_) | Slot::Running(_))) && self.has_children_first()
+    }
+
+    /// Whether the strand has children to run before it can be said what it waits for. Of the
+    /// task's own strand that is said when one is left, which may be that child.
+    #[inline]
+    fn has_children_first(&self) -> bool {
+        self.strand().pending > u32::from(!self.is_in_place())
     }
 
     fn with_pending(&self, mut on: Vec<Handle>, end: usize, pending: u8) -> Vec<Handle> {
@@ -183,9 +190,9 @@ impl Machine {
             return Ok(copied[0]);
         }
         let Some(Answered { answer, references }) = self.answered(handle) else {
-            return Err(Pause::Blocked(match self.strand().pending {
-                0 => vec![handle],
-                _ => Vec::new(),
+            return Err(Pause::Blocked(match self.has_children_first() {
+                false => vec![handle],
+                true => Vec::new(),
             }));
         };
         let references = *references;

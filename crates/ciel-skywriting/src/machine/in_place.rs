@@ -6,6 +6,7 @@
 //! then the child is promoted, and does it as a task. Read next: `promote`.
 
 use super::collector::{OBJECT_BYTES, besides};
+use super::estimates::Estimates;
 use super::failure::Pause;
 use super::graph::{self, copy};
 use super::kept::{Child, Kept, Slot};
@@ -193,10 +194,23 @@ impl Machine {
 
     /// Begins the oldest pending child of the strand that runs; says whether there is one. If it
     /// would wait for a task, and each of many others for one before it, the strand waits instead.
-    pub(super) fn begin_oldest(&mut self, code: &Code) -> Result<bool, Pause> {
+    /// If it is better promoted, the machine stops once. The strand waits for `awaited`, if that
+    /// is known.
+    pub(super) fn begin_oldest(
+        &mut self,
+        code: &Code,
+        awaited: &[Handle],
+        host: &dyn Host,
+    ) -> Result<bool, Pause> {
         let Some((number, child)) = self.kept.pending(self.strand().oldest as usize) else {
             return Ok(false);
         };
+        if self.strands.len() == 1 {
+            if self.is_offered(number, child, host) {
+                return Err(Pause::Offered);
+            }
+            self.begin_timed(number, awaited);
+        }
         let on = self.awaited_by(number, child);
         if !on.is_empty() && self.awaits_as_a_row() {
             return Err(Pause::Blocked(on));
@@ -289,6 +303,11 @@ impl Machine {
             return Err(Pause::NeedsHost);
         }
         self.count_ended(strand.frame);
+        if self.strands.len() == 2
+            && let Some(estimates) = &mut self.estimates
+        {
+            estimates.end(self.fuel);
+        }
         let child = strand.child.expect("it runs in place") as usize;
         let is_own = |number| number >= strand.first_child as usize;
         if !self.names_kept(value, is_own) {
@@ -342,10 +361,9 @@ impl Machine {
     #[inline]
     fn count_ended(&mut self, frame: u32) {
         let function = self.frames[frame as usize].function;
-        if self.ended.is_empty() {
-            self.ended = vec![0; self.code.functions.len()];
-        }
-        self.ended[function as usize] += 1;
+        let (functions, fuel) = (self.code.functions.len(), self.fuel);
+        let estimates = self.estimates.get_or_insert_with(|| Estimates::from(fuel));
+        estimates.count_ended(function as usize, functions);
     }
 
     /// The pending child whose value is the topmost operand, if it is the only one.
@@ -403,8 +421,8 @@ impl Machine {
     }
 
     /// The machine waits for what it cannot run itself.
-    pub(super) fn blocked(&self, on: Vec<Handle>) -> Step {
-        if self.is_in_place() && !self.strand().is_sealed {
+    pub(super) fn blocked(&mut self, on: Vec<Handle>) -> Step {
+        if self.is_in_place() && !self.strand().is_sealed && !self.waits_in_place() {
             return Step::NeedsHost;
         }
         let mut outer = Vec::with_capacity(on.len());

@@ -244,9 +244,11 @@ pub(crate) fn too_deep() -> Failure {
 pub(crate) fn spelled(heap: &Heap, value: Value) -> Result<Json, String> {
     tree(heap, value, Style::Numbered).map_err(|pause| match pause {
         Pause::Failed(failure) => failure.thrown.message,
-        Pause::Blocked(_) | Pause::Cancels(_) | Pause::Collect(_) | Pause::NeedsHost => {
-            "it is too large".to_owned()
-        }
+        Pause::Blocked(_)
+        | Pause::Cancels(_)
+        | Pause::Collect(_)
+        | Pause::NeedsHost
+        | Pause::Offered => "it is too large".to_owned(),
     })
 }
 

@@ -9,6 +9,7 @@ mod builtins;
 mod calls;
 mod collector;
 mod compare;
+mod estimates;
 mod failure;
 mod finish;
 mod force;
@@ -41,6 +42,7 @@ use crate::diagnostic::Diagnostic;
 use crate::host::{Answer, Handle, Host, References, Thrown};
 use crate::value::{Object, Value};
 use crate::wire::{LoadError, damaged};
+use estimates::Estimates;
 use failure::{Failure, Pause};
 use heap::Heap;
 use in_place::Strand;
@@ -201,8 +203,8 @@ pub struct Machine {
     detached: Option<Detached>,
     /// Whether it stopped at what only the host can do.
     is_stuck: bool,
-    /// How many children of each function have ended in place, by its number.
-    ended: Vec<u64>,
+    /// None before it keeps a child.
+    estimates: Option<Box<Estimates>>,
     /// Whether the reference that it asked to cancel is cancelled.
     cancelled: Option<bool>,
     heap: Heap,
@@ -275,7 +277,7 @@ impl Machine {
             kept: Kept::default(),
             detached: None,
             is_stuck: false,
-            ended: Vec::new(),
+            estimates: None,
             cancelled: None,
             heap,
             table: Table::of((0..references).map(|_| None).collect()),
@@ -356,8 +358,8 @@ impl Machine {
 
     /// How many children of each function have ended in place since this was asked last.
     pub fn take_ended(&mut self) -> Vec<(Arc<str>, u64)> {
-        let ended = std::mem::take(&mut self.ended);
-        let functions = self.code.functions.iter().zip(ended);
+        let ended = self.estimates.as_deref_mut().map(Estimates::take_ended);
+        let functions = self.code.functions.iter().zip(ended.unwrap_or_default());
         functions
             .filter(|(_, count)| *count > 0)
             .map(|(function, count)| (function.shown_name(), count))
@@ -383,7 +385,8 @@ impl Machine {
 
     /// Runs until the script ends, waits, fails, or has used `fuel` instructions; long builtins
     /// count as several. The same machine with the same answers and fuel always stops at the same
-    /// point.
+    /// point, and besides before a child that is better promoted, if the host has an idle thread:
+    /// see [`Machine::is_offering`].
     ///
     /// # Panics
     /// If the script has ended.
@@ -392,6 +395,9 @@ impl Machine {
             !self.frames.is_empty(),
             "a script that has ended cannot run"
         );
+        if let Some(estimates) = &mut self.estimates {
+            estimates.grant(fuel, self.fuel);
+        }
         self.fuel = fuel;
         let step = match self.detached {
             None => self.run_here(host),
@@ -411,10 +417,11 @@ impl Machine {
             };
             let failure = match paused {
                 Ok(failure) => failure,
-                Err(Pause::Blocked(on)) => match self.begin_oldest(&code) {
+                Err(Pause::Blocked(on)) => match self.begin_oldest(&code, &on, host) {
                     Ok(true) => continue,
                     Ok(false) => return self.blocked(on),
                     Err(Pause::Blocked(on)) => return self.blocked(on),
+                    Err(Pause::Offered) => return Step::Preempted,
                     Err(pause) => match self.relieved(pause) {
                         Ok(()) => continue,
                         Err(failure) => *failure,
@@ -422,6 +429,7 @@ impl Machine {
                 },
                 Err(Pause::Cancels(on)) => return Step::Cancels { on },
                 Err(Pause::NeedsHost) => return Step::NeedsHost,
+                Err(Pause::Offered) => return Step::Preempted,
                 Err(Pause::Collect(need)) => match self.collect(need) {
                     Ok(()) => continue,
                     Err(failure) => *failure,

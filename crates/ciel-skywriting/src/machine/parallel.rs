@@ -124,6 +124,14 @@ impl Machine {
         levels
     }
 
+    /// How many of the oldest pending children, of at most so many, could begin.
+    pub(super) fn ready_ones(&self, most: usize) -> usize {
+        let levels = self.levels(false);
+        let numbers = self.unsealed(SLOTS_MAX).take(most.min(ROW_MIN as usize));
+        let ready = numbers.take_while(|number| levels.of(*number) == LOWEST);
+        ready.count()
+    }
+
     /// Pending children among so many slots that may become tasks.
     fn unsealed(&self, slots: usize) -> impl Iterator<Item = usize> {
         let oldest = self.strands[0].oldest as usize;

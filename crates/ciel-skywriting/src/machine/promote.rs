@@ -48,6 +48,9 @@ impl Machine {
         if child.is_sealed {
             return Ok(None);
         }
+        if let Some(estimates) = &mut self.estimates {
+            estimates.leave(self.fuel);
+        }
         if self.is_stuck {
             self.detach(2)?;
         }

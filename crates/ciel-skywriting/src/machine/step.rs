@@ -32,10 +32,12 @@ impl Machine {
             self.frames[top].pc = pc as u32;
             let flow = match flow {
                 Ok(flow) => flow,
-                Err(Pause::Blocked(on)) if on.is_empty() => match self.begin_oldest(code)? {
-                    true => continue,
-                    false => return Err(Pause::Blocked(on)),
-                },
+                Err(Pause::Blocked(on)) if on.is_empty() => {
+                    match self.begin_oldest(code, &[], host)? {
+                        true => continue,
+                        false => return Err(Pause::Blocked(on)),
+                    }
+                }
                 Err(pause) => return Err(pause),
             };
             match flow {

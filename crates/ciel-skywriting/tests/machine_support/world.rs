@@ -402,7 +402,7 @@ impl World {
     fn block(&mut self, id: TaskId, mut machine: Box<Machine>, on: Vec<Handle>) {
         assert!(!on.is_empty(), "a task waits for nothing");
         self.tasks[id].waits_for = on;
-        if self.plan.reload {
+        if self.plan.reload && !machine.has_kept() {
             let saved = machine.save();
             let kept = self.tasks[id].table.objects(&saved.references);
             let surroundings = if id == 0 { &self.root } else { &self.child };

@@ -173,7 +173,7 @@ impl Home {
     }
 
     /// One that has begun inside another, or had its turn, is not held.
-    fn offer_or_hold(&mut self, mut offer: Offer, out: &mut SegmentedQueue<FromHome>) {
+    fn offer_or_hold(&mut self, mut offer: Box<Offer>, out: &mut SegmentedQueue<FromHome>) {
         let is_begun = |parent: AttemptKey| self.is_child(offer.attempt.task, parent.task);
         if self.begun_in.is_some_and(is_begun) {
             offer.begun_in = self.begun_in.take();
@@ -184,7 +184,7 @@ impl Home {
     }
 
     /// A task that no site can take waits for the next one that joins.
-    fn offer(&mut self, offer: Offer, out: &mut SegmentedQueue<FromHome>) {
+    fn offer(&mut self, offer: Box<Offer>, out: &mut SegmentedQueue<FromHome>) {
         let inputs = self.files_to_weigh(offer.attempt.task);
         let weight = |site| self.locality.weight(site, &inputs);
         if let Some(site) = self.placement.choose(&offer, weight) {

@@ -29,7 +29,7 @@ pub struct SiteKey(pub u32);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ToSite {
     /// The task may run at this site as soon as there is a slot.
-    Offer(Offer),
+    Offer(Box<Offer>),
     /// The place of an offered task in the serial order has another label now.
     Relabel {
         /// The attempt.

@@ -135,7 +135,7 @@ impl Seed {
             epoch: u64::from(self.small),
         };
         match kind {
-            0 => ToSite::Offer(Offer {
+            0 => ToSite::Offer(Box::new(Offer {
                 attempt,
                 label,
                 class: self.class(),
@@ -149,7 +149,7 @@ impl Seed {
                     reads: self.flag.then_some(attempt.task),
                     reader: SingleReader::Waits,
                 },
-            }),
+            })),
             1 => ToSite::Relabel { attempt, label },
             2 => ToSite::Withdraw { attempt },
             3 => ToSite::Begin(self.assignment()),

@@ -37,7 +37,7 @@ fn offer(task: u64) -> ToSite {
         position: task,
         epoch: 0,
     };
-    ToSite::Offer(Offer {
+    ToSite::Offer(Box::new(Offer {
         attempt: attempt_of(task),
         label,
         class: class(),
@@ -48,7 +48,7 @@ fn offer(task: u64) -> ToSite {
         near: Box::default(),
         begun_in: None,
         pairing: Pairing::default(),
-    })
+    }))
 }
 
 fn assignment(task: u64) -> Box<Assignment> {

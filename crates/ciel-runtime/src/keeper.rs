@@ -38,7 +38,7 @@ use self::batch::Batch;
 use self::digests::FileDigests;
 pub(crate) use self::parts::{anywhere, in_surroundings};
 use self::parts::{files_named, parts_of, stamp_of, surroundings, surroundings_anywhere};
-pub(crate) use self::scripts::{Stepped, ended_script, keep_script};
+pub(crate) use self::scripts::{EndedScript, Stepped, keep_script};
 use self::sharing::Sharing;
 pub(crate) use self::sharing::{for_others, writes_files};
 use self::subtrees::Subtrees;

@@ -18,8 +18,8 @@ use crate::engine::Engine;
 use crate::executors::coroutine::{self, Begun};
 use crate::executors::{Executor, Launch};
 use crate::failures;
-use crate::keeper::{self, Stepped};
-use crate::kept::{EndedTask, Segment};
+use crate::keeper::{self, EndedScript, Stepped};
+use crate::kept::Segment;
 use crate::largest::Maker;
 use crate::objects;
 use crate::promotion::{not_promoted, promote, run_for_others};
@@ -416,7 +416,7 @@ fn tell(
         let name = script.assignment().position.spawn(action);
         core.promoted.insert(name, machine);
     }
-    let stay = tell_core(&mut core, now, &mut script, acts, (told, kept));
+    let stay = tell_core(engine, &mut core, now, &mut script, acts, (told, kept));
     if is_crowded(&core, &script, &stay) {
         engine.release(core, now);
         return Next::Crowded(script);
@@ -469,36 +469,32 @@ fn note_act(engine: &Engine, script: &mut Script, act: &Act) {
 }
 
 /// What is kept of a script whose stretch ends it well.
-fn ended_script(engine: &Engine, script: &mut Script, told: &StretchEnd) -> Option<Box<EndedTask>> {
+fn ended_script(engine: &Engine, script: &mut Script, told: &StretchEnd) -> Option<EndedScript> {
     let StretchEnd::Ends(Action::Finish(outputs)) = told else {
         return None;
     };
     let Past::Written(written) = *script.past.take()? else {
         return None;
     };
-    let assignment = script.assignment();
-    Some(keeper::ended_script(
-        engine,
-        assignment,
-        written.segments,
-        outputs,
-    ))
+    let (assignment, written) = (script.assignment(), written.segments);
+    Some(EndedScript::of(engine, assignment, written, outputs))
 }
 
 /// Submits the actions of the script and how its stretch ended, unless it only waits or was
 /// preempted.
 fn tell_core(
+    engine: &Engine,
     core: &mut Core,
     now: u64,
     script: &mut Script,
     acts: Vec<Act>,
-    (told, kept): (StretchEnd, Option<Box<EndedTask>>),
+    (told, kept): (StretchEnd, Option<EndedScript>),
 ) -> Option<Stay> {
     let end = match (tell_acts(core, now, script, acts), told) {
         (Err(failure), _) => Action::Fail(*failure),
         (Ok(()), StretchEnd::Ends(end)) => {
             if let (Action::Finish(outputs), Some(kept)) = (&end, kept) {
-                keeper::keep_script(core, kept, outputs);
+                keeper::keep_script(engine, core, script.assignment(), kept, outputs);
             }
             end
         }

@@ -151,7 +151,7 @@ impl Home {
 
     /// Holds an offer, or gives it back. Held are tasks that have not begun, and those that ask,
     /// whose output has a place. Who reads a stream is not: its writer may be blocked.
-    pub(super) fn hold(&mut self, offer: Offer) -> Option<Offer> {
+    pub(super) fn hold(&mut self, offer: Box<Offer>) -> Option<Box<Offer>> {
         if self.holds.is_none() {
             return Some(offer);
         }
@@ -223,7 +223,7 @@ impl Home {
         }
     }
 
-    fn next_held(&mut self) -> Option<Offer> {
+    fn next_held(&mut self) -> Option<Box<Offer>> {
         let seen = self.seen();
         let placement = &self.placement;
         let is_offered = |attempt| matches!(placement.stage_of(attempt), Some((_, Stage::Offered)));

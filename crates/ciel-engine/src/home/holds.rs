@@ -62,7 +62,7 @@ pub(super) struct Seen {
 
 #[derive(Clone, Debug)]
 struct Held {
-    offer: Offer,
+    offer: Box<Offer>,
     strand: StrandKey,
 }
 
@@ -111,7 +111,7 @@ impl Holds {
     }
 
     /// Holds a ready task until [`next`](Self::next) gives it back.
-    pub(super) fn put(&mut self, offer: Offer, strand: StrandKey) {
+    pub(super) fn put(&mut self, offer: Box<Offer>, strand: StrandKey) {
         let attempt = offer.attempt;
         self.ever_held += u64::from(self.remove(attempt).is_none());
         self.labels.insert(attempt, offer.label);
@@ -121,7 +121,7 @@ impl Holds {
     }
 
     /// The attempt is not to run, or not here.
-    pub(super) fn remove(&mut self, attempt: AttemptKey) -> Option<Offer> {
+    pub(super) fn remove(&mut self, attempt: AttemptKey) -> Option<Box<Offer>> {
         let label = self.labels.remove(&attempt)?;
         let held = self.take(label, attempt)?;
         if self.strands.get(&held.strand) == Some(&attempt) {
@@ -186,7 +186,7 @@ impl Holds {
         &mut self,
         seen: Seen,
         is_offered: impl Fn(AttemptKey) -> bool,
-    ) -> Option<Offer> {
+    ) -> Option<Box<Offer>> {
         if let Some(attempt) = seen.leftmost.and_then(|strand| self.strands.get(&strand)) {
             let attempt = *attempt;
             return self.remove(attempt);
@@ -213,7 +213,7 @@ impl Holds {
     }
 
     /// The first held task goes although the bound is exceeded.
-    pub(super) fn give_way(&mut self) -> Option<Offer> {
+    pub(super) fn give_way(&mut self) -> Option<Box<Offer>> {
         let (_, first) = self.first()?;
         self.gave_way += 1;
         self.remove(first)

@@ -65,7 +65,7 @@ pub struct Pausing {
 pub(super) struct Spawners {
     children_max: u32,
     /// By their attempts.
-    paused: BTreeMap<AttemptKey, (StrandKey, Offer)>,
+    paused: BTreeMap<AttemptKey, (StrandKey, Box<Offer>)>,
     attempts: KeyMap<StrandKey, AttemptKey>,
     /// The root, if it awaits in its slot that few children are left.
     root: Option<(StrandKey, AttemptKey)>,
@@ -85,7 +85,7 @@ impl Spawners {
         }
     }
 
-    fn put(&mut self, strand: StrandKey, offer: Offer) {
+    fn put(&mut self, strand: StrandKey, offer: Box<Offer>) {
         let attempt = offer.attempt;
         self.ever_paused += u64::from(self.remove(attempt).is_none());
         self.attempts.insert(strand, attempt);
@@ -100,7 +100,7 @@ impl Spawners {
         taken.map(|(_, attempt)| attempt)
     }
 
-    fn remove(&mut self, attempt: AttemptKey) -> Option<Offer> {
+    fn remove(&mut self, attempt: AttemptKey) -> Option<Box<Offer>> {
         let (strand, offer) = self.paused.remove(&attempt)?;
         if self.attempts.get(&strand) == Some(&attempt) {
             self.attempts.remove(&strand);
@@ -155,7 +155,7 @@ impl Home {
     }
 
     /// Keeps the offer of a strand that pauses, or gives it back.
-    pub(super) fn pause(&mut self, offer: Offer) -> Option<Offer> {
+    pub(super) fn pause(&mut self, offer: Box<Offer>) -> Option<Box<Offer>> {
         let Some(spawners) = &mut self.spawners else {
             return Some(offer);
         };
@@ -283,7 +283,7 @@ impl Home {
             && graph.next_time_limit().is_none()
     }
 
-    fn unpause(&mut self, offer: Offer, out: &mut SegmentedQueue<FromHome>) {
+    fn unpause(&mut self, offer: Box<Offer>, out: &mut SegmentedQueue<FromHome>) {
         if let Some(offer) = self.hold(offer) {
             self.offer(offer, out);
         }

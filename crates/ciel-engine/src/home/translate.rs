@@ -64,7 +64,7 @@ pub(super) fn translate(
             near,
             pairing,
             ..
-        } => ToSite::Offer(Offer {
+        } => ToSite::Offer(Box::new(Offer {
             attempt,
             label,
             class: descriptor.class.clone(),
@@ -75,7 +75,7 @@ pub(super) fn translate(
             begun_in: None,
             near,
             pairing,
-        }),
+        })),
         Action::Relabel { label, .. } => ToSite::Relabel { attempt, label },
         Action::ReaderWaits { .. } => ToSite::ReaderWaits { attempt },
         Action::Withdraw { .. } => ToSite::Withdraw { attempt },

@@ -17,7 +17,7 @@ impl Site {
                 // A worker has begun it by itself: the home decides whether it stays there.
                 if !self.followers.contains_key(&offer.attempt) {
                     let (attempt, begun_in) = (offer.attempt, offer.begun_in);
-                    self.for_node.push_back(offered(offer));
+                    self.for_node.push_back(offered(*offer));
                     if let Some(parent) = begun_in {
                         self.reserve_in(parent, attempt);
                     }

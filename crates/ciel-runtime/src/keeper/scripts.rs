@@ -17,8 +17,41 @@ use crate::engine::Engine;
 use crate::kept::{EndedTask, Request, Segment};
 use crate::objects;
 
-/// What is kept of a script that ends well with these outputs, before it does.
-pub(crate) fn ended_script(
+/// A script that is about to end well.
+pub(crate) enum EndedScript {
+    /// What it gives has files, which have got names that outlive the task.
+    Staged(Box<EndedTask>),
+    /// What it gives has none; here is what it has written.
+    Inline(Vec<Segment>),
+}
+
+impl EndedScript {
+    /// That of a script which has written this and ends with these outputs, before it does.
+    pub(crate) fn of(
+        engine: &Engine,
+        assignment: &Assignment,
+        written: Vec<Segment>,
+        outputs: &[Output],
+    ) -> EndedScript {
+        match outputs.iter().any(has_file) {
+            true => EndedScript::Staged(ended_task(engine, assignment, written, outputs)),
+            false => EndedScript::Inline(written),
+        }
+    }
+
+    fn task(self, engine: &Engine, assignment: &Assignment, outputs: &[Output]) -> Box<EndedTask> {
+        match self {
+            EndedScript::Staged(task) => task,
+            EndedScript::Inline(written) => ended_task(engine, assignment, written, outputs),
+        }
+    }
+}
+
+fn has_file(output: &Output) -> bool {
+    matches!(output, Output::Value(value) if matches!(value.content, Content::File { .. }))
+}
+
+fn ended_task(
     engine: &Engine,
     assignment: &Assignment,
     written: Vec<Segment>,
@@ -58,11 +91,22 @@ fn has_functions(engine: &Engine, output: &Output) -> bool {
 }
 
 /// Has the result of a script kept that ends well right after this with these outputs.
-pub(crate) fn keep_script(core: &mut Core, mut ended: Box<EndedTask>, outputs: &[Output]) {
-    let name = ended.label.name;
+pub(crate) fn keep_script(
+    engine: &Engine,
+    core: &mut Core,
+    assignment: &Assignment,
+    ended: EndedScript,
+    outputs: &[Output],
+) {
+    let name = assignment.label.name;
     if core.is_too_deep(name) {
-        return core.tell_ended_below(name);
+        return match ended {
+            EndedScript::Inline(_) => core.tell_ended_below(name),
+            // The names of its files go.
+            EndedScript::Staged(task) => core.tell_kept(Request::Unkept(task.attempt, name)),
+        };
     }
+    let mut ended = ended.task(engine, assignment, outputs);
     if let [Output::Delegate(handle)] = outputs {
         ended.handed = core.graph().object_name(ended.attempt.task, *handle);
     }

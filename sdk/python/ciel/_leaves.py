@@ -2,11 +2,10 @@
 
 Such a function may run in the process of `main`, whose modules are the program's own: it assigns
 no global variable and no attribute, imports nothing, neither prints nor reads, spawns nothing, and
-uses but its arguments, constants of modules of the program, other such functions there, and
-built-in ones and modules that keep no state. Each global variable of the program that it uses is
-assigned once, a constant one in the text of its module: so it has the same value in every process,
-at any time. What a look at the code does not show to be so is taken not to be. Read next:
-`_keeping_strand.py`.
+uses but its arguments, constants of its module, other such functions there, and built-in ones and
+modules that keep no state. Each global variable of the program that it uses is assigned once, a
+constant one in the text of the module: so it has the same value in every process, at any time. What
+a look at the code does not show to be so is taken not to be. Read next: `_keeping_strand.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from ciel._project import is_project
 from ciel._sources import source_of
 
 FUNCTIONS_MAX = 50
-"""Functions that are looked at for one task."""
+"""Functions of a module that are looked at for one task."""
 
 _MODULES = frozenset(
     "bisect cmath collections fractions functools heapq itertools json math numbers "
@@ -49,14 +48,10 @@ _LEAVING = frozenset(
 
 _CHANGING = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL"})
 _CHANGING_OPS = frozenset(dis.opmap[name] for name in _CHANGING)
-_TAKING = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _OF_TEXT = frozenset({"LOAD_CONST", "LOAD_SMALL_INT"})
 """Instructions that have a value from the text of the code."""
 
 _MISSING = object()
-_UNKNOWN = object()
-"""What a module has under a name that is not in its namespace, and further modules there."""
-
 _ONLY_CALLED = (types.BuiltinFunctionType, types.FunctionType, type)
 
 _FOUND: WeakKeyDictionary[Callable[..., Any], bool] = WeakKeyDictionary()
@@ -71,10 +66,11 @@ def leaves_nothing(function: Callable[..., Any]) -> bool:
 
 
 def _look(function: Callable[..., Any]) -> bool:
-    """The texts of modules are read last, and only if nothing else decides."""
+    """The text of the module is read last, and only if nothing else decides."""
     waiting: list[Any] = [function]
     seen: set[Any] = set()
-    used: dict[int, _Used] = {}
+    constant: set[str] = set()
+    once: set[str] = set()
     while waiting:
         one = waiting.pop()
         if one in seen:
@@ -82,62 +78,24 @@ def _look(function: Callable[..., Any]) -> bool:
         seen.add(one)
         if len(seen) > FUNCTIONS_MAX or not _is_simple(one):
             return False
-        for namespace, name, value in _variables_of(one):
+        for name in _globals_of(one.__code__):
+            value = one.__globals__.get(name, _MISSING)
             if value is _MISSING:
                 if name in _ACTING or not hasattr(builtins, name):
                     return False
-                continue
-            of_module = used.setdefault(id(namespace), _Used(namespace, set(), set()))
-            if _is_of_program(value, one):
+            elif isinstance(value, types.FunctionType) and value.__globals__ is one.__globals__:
                 waiting.append(value)
-                of_module.once.add(name)
+                once.add(name)
+            elif _is_harmless(value, one):
+                once.add(name)
             elif is_plain(value):
-                of_module.constant.add(name)
-            elif _is_module_of_program(value) or _is_harmless(value, one):
-                of_module.once.add(name)
+                constant.add(name)
             else:
                 return False
-    return all(map(_are_as_in_the_text, used.values()))
-
-
-class _Used(NamedTuple):
-    """Global variables of a module that are used, and those of them that are to be constants."""
-
-    namespace: dict[str, Any]
-    once: set[str]
-    constant: set[str]
-
-
-def _are_as_in_the_text(used: _Used) -> bool:
-    assigned = _assigned_in(used.namespace)
-    return assigned.once >= used.once and assigned.constant >= used.constant
-
-
-def _variables_of(function: types.FunctionType) -> Iterator[tuple[dict[str, Any], str, Any]]:
-    """The global variables that a function uses, with their namespaces and values: those of its
-    module, and of other modules of the program, as in `work.f`.
-    """
-    namespace = function.__globals__
-    for name, attribute in _globals_of(function.__code__):
-        value = namespace.get(name, _MISSING)
-        yield namespace, name, value
-        if _is_module_of_program(value):
-            inside = vars(value).get(attribute, _UNKNOWN)
-            is_module = isinstance(inside, types.ModuleType)
-            yield vars(value), attribute, _UNKNOWN if is_module else inside
-
-
-def _is_module_of_program(value: Any) -> bool:
-    """Whether a value is a module, and the program's own."""
-    return isinstance(value, types.ModuleType) and is_project(value)
-
-
-def _is_of_program(value: Any, user: types.FunctionType) -> bool:
-    """Whether a value is a function of the module of its user, or of another of the program."""
-    if not isinstance(value, types.FunctionType):
-        return False
-    is_own = value.__globals__ is user.__globals__
-    return is_own or is_project(sys.modules.get(value.__globals__.get("__name__", "")))
+    if not once and not constant:
+        return True
+    assigned = _assigned_in(seen.pop().__globals__)  # all of them are of one module
+    return assigned.once >= once and assigned.constant >= constant
 
 
 def _is_simple(function: Any) -> bool:
@@ -207,15 +165,10 @@ def _assigned_by(module: str) -> _Assigned:
     return _Assigned(once, once & constant)
 
 
-def _globals_of(code: types.CodeType) -> Iterator[tuple[str, str]]:
-    """The global variables of a code; with each the attribute of it that is taken, if one is."""
-    name = ""
+def _globals_of(code: types.CodeType) -> Iterator[str]:
     for instruction in _instructions(code):
-        if name and instruction.opname != "EXTENDED_ARG":
-            yield name, instruction.argval if instruction.opname in _TAKING else ""
-            name = ""
         if instruction.opname == "LOAD_GLOBAL":
-            name = instruction.argval
+            yield instruction.argval
 
 
 def _names(function: types.FunctionType) -> Iterator[str]:

@@ -346,3 +346,30 @@ def test_a_counter_that_a_task_counts_itself_is_no_error(mode: str, tmp_path: Pa
     ended = jobs.run(tmp_path, COUNTERS, options=(mode,))
     assert ended.status == 0, ended.talk
     assert ended.value == [0, 1, 2, 0, 3, 6]
+
+
+ASSIGNING = """
+import ciel, work
+
+@ciel.task
+def use(x):
+    return work.LIMIT + x * 0
+
+def main():
+    work.LIMIT = 20
+    one_by_one = [use.spawn(x).result() for x in range(30)]
+    listed = [one.result() for one in [use.spawn(x) for x in range(400)]]
+    return len({*one_by_one, *listed, *ciel.map(use, range(400))})
+"""
+
+
+def test_calls_of_a_run_have_the_same_constant_of_a_module_that_main_assigned(
+    tmp_path: Path,
+) -> None:
+    """Calls in `main` had the value that it had assigned, those in workers that of the import: a
+    list had both, and how many of each differed from run to run.
+    """
+    jobs.write(tmp_path, "LIMIT = 17\n", "work.py")
+    ended = jobs.run(tmp_path, ASSIGNING)
+    assert ended.status == 0, ended.talk
+    assert ended.value == 1

@@ -65,6 +65,9 @@ const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 /// what it has.
 const PURGE_DELAY_MS: std::ffi::c_long = 100;
 
+/// The same for memory that is not given back.
+const NO_PURGE: std::ffi::c_long = -1;
+
 /// The first argument with which the engine starts this program as its spawner.
 const SPAWNER: &str = "__spawner";
 
@@ -85,6 +88,8 @@ fn main() -> ExitCode {
     let json = options.command.is_json();
     let state = named_commands::named(&options.shared.state);
     let ended = obey(options).map_err(|complaint| complaint.about_state(state.as_deref()));
+    // SAFETY: as above. What the allocator has is given back with the process, not page by page.
+    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, NO_PURGE) };
     match ended {
         Ok(code) => code,
         Err(complaint) => {

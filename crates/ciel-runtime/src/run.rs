@@ -119,7 +119,7 @@ pub fn run(
         run: folder.path(),
         idle_cores: idle_cores.as_ref().map(SharedIdleCores::path),
     };
-    let registry = Registry::discover(&path, &settings, &job, shared);
+    let registry = Registry::new(&path, &settings, &job, shared);
     let root = root(&settings, &job, begun.kept.journal.is_some());
     let (own, session) = match job {
         Job::Script(script) => (Some(script), None),

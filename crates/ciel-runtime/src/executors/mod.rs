@@ -34,7 +34,7 @@ pub(crate) mod words;
 pub(crate) mod worker;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use ciel_model::{Class, Descriptor, InputMode, Options, Pool, Reached, Refused, Streams};
@@ -173,14 +173,16 @@ pub(crate) struct Shared<'a> {
 /// All executors of a run.
 pub(crate) struct Registry {
     known: FxHashMap<String, Arc<dyn Executor>>,
-    plugins: FxHashMap<String, Arc<dyn Executor>>,
+    /// Where plug-ins are looked for, once somebody asks for one: `PATH` has thousands of files.
+    folders: Vec<PathBuf>,
+    plugins: OnceLock<FxHashMap<String, Arc<dyn Executor>>>,
     scripts: Arc<dyn Executor>,
 }
 
 impl Registry {
-    /// The executors that come with the engine, and the plug-ins found in `executors/` of the
-    /// script's folder and on `path` (a value of `PATH`); earlier ones win.
-    pub(crate) fn discover(
+    /// The executors that come with the engine, and the plug-ins in `executors/` of the script's
+    /// folder and on `path` (a value of `PATH`); earlier ones win.
+    pub(crate) fn new(
         path: &str,
         settings: &Settings,
         job: &Job<'_>,
@@ -202,16 +204,23 @@ impl Registry {
         }
         let beside = script_folder(&settings.script).join("executors");
         let folders = std::iter::once(beside).chain(std::env::split_paths(path));
-        let mut plugins: FxHashMap<String, Arc<dyn Executor>> = FxHashMap::default();
-        for (name, file) in folders.flat_map(|folder| plugins_in(&folder)) {
-            let plugin = || -> Arc<dyn Executor> { Arc::new(Plugin::new(&name, file)) };
-            plugins.entry(name.clone()).or_insert_with(plugin);
-        }
         Registry {
             scripts: known[names::SKYWRITING].clone(),
             known,
-            plugins,
+            folders: folders.collect(),
+            plugins: OnceLock::new(),
         }
+    }
+
+    fn plugins(&self) -> &FxHashMap<String, Arc<dyn Executor>> {
+        self.plugins.get_or_init(|| {
+            let mut plugins: FxHashMap<String, Arc<dyn Executor>> = FxHashMap::default();
+            for (name, file) in self.folders.iter().flat_map(|folder| plugins_in(folder)) {
+                let plugin = || -> Arc<dyn Executor> { Arc::new(Plugin::new(&name, file)) };
+                plugins.entry(name.clone()).or_insert_with(plugin);
+            }
+            plugins
+        })
     }
 
     /// The executor of scripts and their functions.
@@ -221,7 +230,7 @@ impl Registry {
 
     /// The executor `name`; one that refuses all tasks if there is none.
     pub(crate) fn find(&self, name: &str) -> Arc<dyn Executor> {
-        let found = self.known.get(name).or_else(|| self.plugins.get(name));
+        let found = self.known.get(name).or_else(|| self.plugins().get(name));
         match found {
             Some(executor) => executor.clone(),
             None => Arc::new(unknown::Unknown::new(name, self.unknown(name))),
@@ -246,7 +255,7 @@ impl Registry {
 
     /// All names in order, the engine's own first, for messages.
     pub(crate) fn names(&self) -> Vec<String> {
-        let names = [&self.known, &self.plugins].map(|executors| {
+        let names = [&self.known, self.plugins()].map(|executors| {
             let mut names: Vec<String> = executors.keys().cloned().collect();
             names.sort();
             names

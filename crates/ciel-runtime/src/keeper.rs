@@ -153,7 +153,8 @@ impl Keeper<'_> {
                 self.leave(Digest(task.0), true);
             }
             Request::EndedBelow(tasks) => {
-                for task in tasks {
+                for (key, task) in tasks {
+                    self.begun.remove(&key);
                     self.note_unkept(Digest(task.0), true);
                 }
             }

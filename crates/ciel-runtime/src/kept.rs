@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ciel_engine::ResultQuery;
-use ciel_model::{Class, Content, Descriptor, Digest, FileRead, Form, Label, Name};
+use ciel_model::{Class, Content, Descriptor, Digest, FileRead, Form, Label, Name, TaskKey};
 use ciel_node::AttemptKey;
 
 /// Bytes of what a task prints that are kept; one that prints more runs in each run.
@@ -26,8 +26,8 @@ pub(crate) enum Request {
     Left(AttemptKey),
     /// That attempt has ended well with a result that cannot be kept.
     Unkept(AttemptKey, Name),
-    /// Such tasks have ended well, of which nothing else was said before.
-    EndedBelow(Vec<Name>),
+    /// Such tasks have ended well, which were given no paths.
+    EndedBelow(Vec<(TaskKey, Name)>),
     /// The run has read a file of the user's, whose content has that digest if it is known.
     Read(PathBuf, Option<Digest>),
     /// A task that takes part has spawned another.

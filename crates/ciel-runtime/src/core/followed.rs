@@ -4,7 +4,7 @@
 //! to follow each of them costs as much as to run it; so only the first ones of a row are. It does
 //! not know what is kept. Read first: `spawns`.
 
-use ciel_model::Name;
+use ciel_model::{Name, TaskKey};
 use rustc_hash::FxHashMap;
 
 /// Tasks above each other that are followed. Those below that spawn are not kept.
@@ -22,7 +22,7 @@ pub(super) struct Followed {
     /// By task, how many followed ones are above it.
     depths: FxHashMap<Name, u32>,
     /// Tasks below these that have ended well, as their thread is not told of each.
-    ended_below: Vec<Name>,
+    ended_below: Vec<(TaskKey, Name)>,
 }
 
 /// So many of them are told at once.
@@ -73,13 +73,17 @@ impl Followed {
 
     /// A task that is not followed, and has spawned, has ended well. Gives such tasks, if there are
     /// enough.
-    pub(super) fn on_ended_below(&mut self, task: Name) -> Option<Vec<Name>> {
-        self.ended_below.push(task);
+    pub(super) fn on_ended_below(
+        &mut self,
+        key: TaskKey,
+        task: Name,
+    ) -> Option<Vec<(TaskKey, Name)>> {
+        self.ended_below.push((key, task));
         (self.ended_below.len() == TOLD_TOGETHER).then(|| self.take_ended_below())
     }
 
     /// Those that were not given before.
-    pub(super) fn take_ended_below(&mut self) -> Vec<Name> {
+    pub(super) fn take_ended_below(&mut self) -> Vec<(TaskKey, Name)> {
         std::mem::take(&mut self.ended_below)
     }
 
@@ -122,14 +126,16 @@ mod tests {
     #[test]
     fn tasks_below_are_given_together_each_once() {
         let mut followed = Followed::default();
-        let ended = (1..=TOLD_TOGETHER as u128 + 1).map(Name);
-        let given: Vec<_> = ended
-            .filter_map(|task| followed.on_ended_below(task))
-            .collect();
-        let expected: Vec<Name> = (1..=TOLD_TOGETHER as u128).map(Name).collect();
+        let task = |number: u64| (TaskKey(number), Name(number.into()));
+        let count = TOLD_TOGETHER as u64;
+        let mut end = |number| {
+            let (key, name) = task(number);
+            followed.on_ended_below(key, name)
+        };
+        let given: Vec<_> = (0..=count).filter_map(&mut end).collect();
+        let expected: Vec<_> = (0..count).map(task).collect();
         assert_eq!(given, [expected]);
-        let last = Name(TOLD_TOGETHER as u128 + 1);
-        assert_eq!(followed.take_ended_below(), [last]);
+        assert_eq!(followed.take_ended_below(), [task(count)]);
         assert!(followed.take_ended_below().is_empty());
     }
 

@@ -51,8 +51,8 @@ impl Core {
     }
 
     /// Says that a task which is too deep to be kept has ended well, when there are more of them.
-    pub(crate) fn tell_ended_below(&mut self, task: Name) {
-        if let Some(tasks) = self.followed.on_ended_below(task) {
+    pub(crate) fn tell_ended_below(&mut self, key: TaskKey, task: Name) {
+        if let Some(tasks) = self.followed.on_ended_below(key, task) {
             self.kept.send(Request::EndedBelow(tasks));
         }
     }

@@ -101,7 +101,7 @@ pub(crate) fn keep_script(
     let name = assignment.label.name;
     if core.is_too_deep(name) {
         return match ended {
-            EndedScript::Inline(_) => core.tell_ended_below(name),
+            EndedScript::Inline(_) => core.tell_ended_below(assignment.task, name),
             // The names of its files go.
             EndedScript::Staged(task) => core.tell_kept(Request::Unkept(task.attempt, name)),
         };

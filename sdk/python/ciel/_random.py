@@ -12,10 +12,14 @@ from collections.abc import ItemsView, ValuesView
 from typing import Any
 
 from ciel import _native
+from ciel._seen import Seen
 from ciel._strand import current
 
 SEED = "CIEL_TASK_SEED"
 _NAME = SEED.encode()
+
+PLACED = "used ciel.task_rng(), whose numbers depend on the place of the task in the program"
+"""The effect of using it: a kept result would be taken by equal calls at other places."""
 
 
 def tell_seed(seed: int) -> None:
@@ -32,11 +36,14 @@ def tell_seed(seed: int) -> None:
 def task_rng() -> random.Random:
     """The random numbers of this task: every call returns the same generator.
 
-    Raises NoRun outside of a run.
+    The result of a task that used it is not kept for later runs. Raises NoRun outside of a run.
     """
     strand = current()
     if strand.generator is None:
         strand.generator = random.Random(strand.seed)
+        if getattr(strand, "is_task", True):
+            strand.seen = Seen() if strand.seen is None else strand.seen
+            strand.seen.note(PLACED)
     return strand.generator
 
 

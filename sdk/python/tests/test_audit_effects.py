@@ -14,7 +14,7 @@ from test_audit import audits
 EFFECTS = '''
 import ctypes, logging, logging.handlers, mmap, multiprocessing, os, pathlib, pickle, runpy, secrets
 import shelve, shutil, signal, socket, sqlite3, subprocess, sys, tempfile, threading, time, uuid
-import asyncio, datetime, fileinput, gzip, random, urllib.request, zipfile
+import asyncio, datetime, dbm.dumb, fileinput, gzip, random, urllib.request, zipfile
 from concurrent.futures import ThreadPoolExecutor
 from os import environ as variables
 from time import time as clock
@@ -35,7 +35,7 @@ def exclusive(folder): open(f"{folder}/x", "x").close()
 def by_opener(folder): open("x", "w", opener=lambda p, f: os.open(f"{folder}/{p}", f)).close()
 def zipped(folder): zipfile.ZipFile(f"{folder}/x.zip", "w").close()
 def compressed(folder): gzip.open(f"{folder}/x.gz", "wb").close()
-def shelf(folder): shelve.open(f"{folder}/x").close()
+def shelf(folder): shelve.Shelf(dbm.dumb.open(f"{folder}/x")).close()
 def in_place(folder):
     with fileinput.input(f"{folder}/table.csv", inplace=True) as lines:
         for line in lines:

@@ -4,8 +4,9 @@
 
 mod machine_support;
 
-use ciel_skywriting::host::{Answer, Handle, Host, Keeping, References, SpawnRequest};
+use ciel_skywriting::host::{Answer, Host, Keeping, References, SpawnRequest};
 use ciel_skywriting::machine::{Machine, Parallel, Returned, Step};
+use machine_support::takes::Takes;
 use machine_support::{Outcome, Plan, Promotes, World, compile, run_as};
 use serde_json::json;
 
@@ -322,33 +323,6 @@ impl Host for Keeps {
 
     fn spawn(&mut self, _request: SpawnRequest) {
         panic!("all of it is kept");
-    }
-
-    fn print(&mut self, _actions: u64, _line: &str) {}
-}
-
-/// Keeps all that it may, and takes all that is promoted.
-#[derive(Default)]
-struct Takes {
-    spawned: usize,
-}
-
-impl Host for Takes {
-    fn keeping(&mut self, _action: u64) -> Keeping {
-        Keeping::Kept
-    }
-
-    fn spawn(&mut self, _request: SpawnRequest) {
-        self.spawned += 1;
-    }
-
-    fn construct(
-        &mut self,
-        _action: u64,
-        _bytes: Vec<u8>,
-        _references: Vec<Handle>,
-    ) -> Result<(), String> {
-        Ok(())
     }
 
     fn print(&mut self, _actions: u64, _line: &str) {}

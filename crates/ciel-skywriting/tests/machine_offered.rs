@@ -4,41 +4,10 @@
 
 mod machine_support;
 
-use ciel_skywriting::host::{Answer, Handle, Host, Keeping, References, SpawnRequest};
+use ciel_skywriting::host::{Answer, References};
 use ciel_skywriting::machine::{Machine, Step};
+use machine_support::takes::Takes;
 use machine_support::{Plan, compile};
-
-/// Keeps all that it may, and takes all that is promoted.
-#[derive(Default)]
-struct Takes {
-    spawned: usize,
-    has_idle_thread: bool,
-}
-
-impl Host for Takes {
-    fn keeping(&mut self, _action: u64) -> Keeping {
-        Keeping::Kept
-    }
-
-    fn has_idle_thread(&self) -> bool {
-        self.has_idle_thread
-    }
-
-    fn spawn(&mut self, _request: SpawnRequest) {
-        self.spawned += 1;
-    }
-
-    fn construct(
-        &mut self,
-        _action: u64,
-        _bytes: Vec<u8>,
-        _references: Vec<Handle>,
-    ) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn print(&mut self, _actions: u64, _line: &str) {}
-}
 
 /// Rounds of two calls of a function, and one that needs both.
 fn rounds(steps: u32, count: u32) -> Machine {

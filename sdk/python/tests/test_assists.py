@@ -104,6 +104,15 @@ def _job(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, kept_max: int
     return jobs.write(folder, PATIENT + text)
 
 
+def _job_and_serial(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, where: str, seed: str
+) -> tuple[Path, str, jobs.Ended]:
+    """A job of that kind, how many of its programs are run, and what the serial program shows."""
+    text, count = JOBS[kind]
+    job = _job(folder, monkeypatch, text, KEPT_MAX if kind == "lists" else 1024)
+    return job, count, _run(job, where, seed, count, options=("--serial",))
+
+
 @pytest.mark.parametrize("where", ["main", "task"])
 @pytest.mark.parametrize("kind", JOBS)
 def test_random_programs_show_what_the_serial_program_shows(
@@ -112,9 +121,7 @@ def test_random_programs_show_what_the_serial_program_shows(
     """With lists, a function was called with the arguments of another one's call, as those of its
     own calls that were next had been given away.
     """
-    text, count = JOBS[kind]
-    job = _job(tmp_path, monkeypatch, text, KEPT_MAX if kind == "lists" else 1024)
-    serial = _run(job, where, "12", count, options=("--serial",))
+    job, count, serial = _job_and_serial(tmp_path, monkeypatch, kind, where, "12")
     ended = _run(job, where, "12", count, options=("-j3",))
     assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
     assert serial.status == 0, serial.talk
@@ -125,9 +132,7 @@ def test_random_programs_show_what_the_serial_program_shows(
 def test_strand_that_dies_goes_on_where_it_was(
     kind: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text, count = JOBS[kind]
-    job = _job(tmp_path, monkeypatch, text, KEPT_MAX if kind == "lists" else 1024)
-    serial = _run(job, where, "13", count, options=("--serial",))
+    job, count, serial = _job_and_serial(tmp_path, monkeypatch, kind, where, "13")
     ended = _run(job, where, "13", count, "dies", options=("-j3",))
     assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
     assert (tmp_path / "killed").exists()
@@ -138,9 +143,7 @@ def test_strand_that_dies_goes_on_where_it_was(
 def test_killed_runs_resume_to_the_same_end(
     kind: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text, count = JOBS[kind]
-    job = _job(tmp_path, monkeypatch, text, KEPT_MAX if kind == "lists" else 1024)
-    serial = _run(job, where, "14", count, options=("--serial",))
+    job, count, serial = _job_and_serial(tmp_path, monkeypatch, kind, where, "14")
     ended = jobs.resumed(job, where, "14", count, seed=14, kills=3, lines=6)
     assert (ended.status, ended.printed) == (serial.status, serial.printed), ended.talk
 

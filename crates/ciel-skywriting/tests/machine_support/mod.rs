@@ -5,6 +5,7 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub mod takes;
 mod world;
 
 pub use world::World;
